@@ -8,6 +8,10 @@ import { anthropicRuns } from "./frameworks/anthropic.ts";
 import { anthropicSteps } from "./frameworks/anthropic-steps.ts";
 import { langchainRuns } from "./frameworks/langchain.ts";
 import { langchainSteps } from "./frameworks/langchain-steps.ts";
+import { mastraRuns } from "./frameworks/mastra.ts";
+import { mastraSteps } from "./frameworks/mastra-steps.ts";
+import { openaiAgentsRuns } from "./frameworks/openai-agents.ts";
+import { openaiAgentsSteps } from "./frameworks/openai-agents-steps.ts";
 import { openaiRuns } from "./frameworks/openai.ts";
 import { openaiSteps } from "./frameworks/openai-steps.ts";
 import { measureSteps, type StepTime } from "./frameworks/step-times.ts";
@@ -20,8 +24,15 @@ import { conditions } from "./measure.ts";
  * step costs at 200,000 tokens. Prints both tables and writes them into docs/frameworks.md. Exits with 1 if a run of ours
  * did not finish or was refused.
  */
-const runs: readonly FrameworkRun[] = [...anthropicRuns, ...openaiRuns, ...aiSdkRuns, ...langchainRuns];
-const stepSubjects = [anthropicSteps, openaiSteps, aiSdkSteps, langchainSteps];
+const runs: readonly FrameworkRun[] = [
+  ...anthropicRuns,
+  ...openaiRuns,
+  ...aiSdkRuns,
+  ...langchainRuns,
+  ...mastraRuns,
+  ...openaiAgentsRuns,
+];
+const stepSubjects = [anthropicSteps, openaiSteps, aiSdkSteps, langchainSteps, mastraSteps, openaiAgentsSteps];
 
 const results: RunResult[] = [];
 for (const run of runs) results.push(await measureRun(run));

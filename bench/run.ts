@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentsCase } from "./case/agents.ts";
 import { appendCase } from "./case/append.ts";
+import { bodyCase } from "./case/body.ts";
 import { browserCase } from "./case/browser.ts";
 import { chatMemoryCase } from "./case/chat-memory.ts";
 import { compactCase } from "./case/compact.ts";
@@ -11,11 +12,13 @@ import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
 import { recallCase } from "./case/recall.ts";
 import { recallIndexCase } from "./case/recall-index.ts";
+import { relayCase } from "./case/relay.ts";
 import { replayCase } from "./case/replay.ts";
 import { requestCase } from "./case/request.ts";
 import { sandboxCase } from "./case/sandbox.ts";
 import { simulatorCase } from "./case/simulator.ts";
 import { startCase } from "./case/start.ts";
+import { syncCase } from "./case/sync.ts";
 import { tokensCase } from "./case/tokens.ts";
 import { typingCase } from "./case/typing.ts";
 import { viewCase } from "./case/view.ts";
@@ -30,10 +33,12 @@ const cases = [
   tokensCase,
   headerCase,
   requestCase,
+  syncCase,
   planCase,
   compactCase,
   recallCase,
   recallIndexCase,
+  relayCase,
   replayCase,
   sandboxCase,
   mailboxCase,
@@ -42,6 +47,7 @@ const cases = [
   startCase,
   typingCase,
   chatMemoryCase,
+  bodyCase,
   browserCase,
 ];
 const args = process.argv.slice(2);

@@ -11,6 +11,7 @@ const read = tool(({ path }) => `${path}: ${"some code; ".repeat(1_300)}`, {
   description: "Reads a file.",
   schema: z.object({ path: z.string() }),
 });
+// It sets no cache marks: for Anthropic's cache put `anthropicPromptCachingMiddleware()` behind it.
 const middleware = contextMiddleware({ contextTokens: 24_000 });
 const agent = createAgent({ model, tools: [read], middleware: [middleware] }); // the one line
 

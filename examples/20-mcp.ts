@@ -23,11 +23,7 @@ const call = async (name: string, args: Record<string, unknown>): Promise<void> 
 console.log((await client.listTools()).tools.map(({ name }) => name).join(", "));
 await call("recall", { query: "why do uploads retry" });
 await call("view", { session: context.session });
-await call("memory_save", {
-  name: "Uploads",
-  description: "How often uploads are retried",
-  type: "project",
-  text: "Uploads are retried five times.",
-});
+const fact = { name: "Uploads", description: "How often they are retried", type: "project", text: "Five times." };
+await call("memory_save", fact);
 await call("memory_log", {});
 await client.close();

@@ -160,6 +160,7 @@ async function library(): Promise<void> {
     const request = await context.sync(messages); // params, betas and tokens as from next(); sync: what was found
     const reply = await client.messages.create(request.params);
     await context.assistant(reply); // optional: the next list has it, but without its usage
+    await context.sync(messages, { unchanged: 400 }); // the first 400 are those of the previous call
     await context.close();
   }
 }

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, "..");
 /** The report in the repository, which a test compares with the built types. */
 export const reportFile = resolve(root, "api.md");
 
-const packageFolders = ["palimpsest", "simulator", "lab", "cli"];
+const packageFolders = ["palimpsest", "simulator", "lab", "gateway", "cli"];
 
 /**
  * Every public name of every package with its declaration, as `npm run build` writes it, without comments. Each sub-path lists

@@ -9,7 +9,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   palimpsest: [],
   simulator: ["palimpsest"],
   lab: ["palimpsest", "simulator"],
-  cli: ["palimpsest", "simulator", "lab"],
+  gateway: ["palimpsest"],
+  cli: ["palimpsest", "simulator", "lab", "gateway"],
 };
 
 /**
@@ -35,6 +36,15 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
     ["loop"],
     ["open"],
     ["adapter"],
+    ["index"],
+  ],
+  gateway: [
+    ["limits"],
+    ["body", "reply", "recognise", "upstream", "operate"],
+    ["conversation"],
+    ["exchange"],
+    ["http"],
+    ["open-gateway"],
     ["index"],
   ],
   cli: [["settings", "tool"], ["host"], ["team"], ["agent"], ["tui"], ["command line"]],
@@ -176,7 +186,7 @@ function targetOf(file: string, { specifier }: Pick<Import, "specifier">): strin
   if (specifier === undefined) return undefined;
   if (/^\.{0,2}\//.test(specifier)) return posix.join(posix.dirname(file), specifier);
   const [, name, inside] =
-    /^(?:@palimpsest\/)?(palimpsest|simulator|lab|cli)(?:\/internal\/(.+))?$/.exec(specifier) ?? [];
+    /^(?:@palimpsest\/)?(palimpsest|simulator|lab|gateway|cli)(?:\/internal\/(.+))?$/.exec(specifier) ?? [];
   if (name === undefined || (name === "palimpsest") === specifier.startsWith("@")) return undefined;
   return `packages/${name}/src/${inside ?? "index"}.ts`;
 }

@@ -9,7 +9,8 @@ import { filledPage, type Row } from "./doc-tables.ts";
 /**
  * `npm run test:packed`: packs the packages as they are published, installs them into an empty project with one framework at
  * a time, and runs that framework's example on Node 22, Bun and Deno. It needs the network, and some minutes. The results go
- * into docs/frameworks.md; it exits with 1 if an example fails on Node.
+ * into docs/frameworks.md; it exits with 1 if an example fails on Node. Names as arguments: only these frameworks, and
+ * the page stays as it is.
  */
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, "..");
@@ -17,6 +18,7 @@ const page = join(repository, "docs/frameworks.md");
 const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
 const exampleMillisMax = 120_000;
 const manifestShape = z.object({ version: z.string() });
+const peersShape = z.object({ peerDependencies: z.record(z.string(), z.string()) });
 
 interface Framework {
   readonly name: string;
@@ -24,6 +26,12 @@ interface Framework {
   readonly needs: readonly string[];
   /** What these bring with them, at the versions of this checkout too. */
   readonly pins?: readonly string[];
+  /** Of examples/, besides the example and the simulated model. */
+  readonly files?: readonly string[];
+  /** In the output, besides what every example prints. */
+  readonly prints?: string;
+  /** In the output of an example without requests, in place of what the others print. */
+  readonly shows?: RegExp;
 }
 
 /** Each framework's example and what it needs besides our packages; versions are those of this checkout. */
@@ -37,6 +45,22 @@ const frameworks: readonly Framework[] = [
     needs: ["langchain", "@langchain/core", "@langchain/anthropic", "zod"],
     // Of these, a registry may have a version whose own dependencies it does not have.
     pins: ["@langchain/langgraph", "@langchain/langgraph-checkpoint", "@langchain/langgraph-sdk"],
+  },
+  { name: "Agents SDK", example: "15-openai-agents.ts", needs: ["@openai/agents", "openai", "zod"] },
+  { name: "Mastra", example: "16-mastra.ts", needs: ["@mastra/core", "zod"] },
+  {
+    name: "Claude Agent SDK",
+    example: "17-claude-agent-sdk.ts",
+    needs: ["@anthropic-ai/claude-agent-sdk", "@modelcontextprotocol/sdk", "zod"],
+    files: ["agent-sdk.ts", "agent-sdk-substitute.ts"],
+    // Not the substitute.
+    prints: "with @anthropic-ai/claude-agent-sdk",
+  },
+  {
+    name: "MCP",
+    example: "20-mcp.ts",
+    needs: ["@modelcontextprotocol/sdk", "zod"],
+    shows: /^recall:.*proxy drops the first ones.*^memory_log:.*Uploads/ms,
   },
 ];
 
@@ -53,6 +77,7 @@ const runtimes = [
   },
 ];
 
+const names = process.argv.slice(2);
 /** By the names above, with the exact version. */
 const titleByRuntime = new Map<string, string>();
 const folder = await mkdtemp(join(tmpdir(), "packed-"));
@@ -64,16 +89,12 @@ await npm(repository, "run", "build");
 await npm(repository, "pack", "--workspaces", "--ignore-scripts", "--pack-destination", folder);
 const programs = await installRuntimes();
 const rows: Row[] = [];
-for (const framework of frameworks) {
+for (const framework of frameworks.filter(({ name }) => names.length === 0 || names.includes(name))) {
   const project = await createProject(framework);
   const cells: string[] = [];
   for (const { name, args } of runtimes) {
     const program = programs.get(name);
-    cells.push(
-      program === undefined
-        ? "not installable"
-        : await runExample(project, { program, args, example: framework.example }),
-    );
+    cells.push(program === undefined ? "not installable" : await runExample(project, { program, args, framework }));
   }
   rows.push([framework.name, `examples/${framework.example}`, ...cells]);
   console.log(rows.at(-1)?.join(" | "));
@@ -81,7 +102,7 @@ for (const framework of frameworks) {
 await npm(repository, "run", "clean");
 await rm(folder, { recursive: true, force: true });
 const table = [["framework", "example", ...runtimes.map(({ name }) => titleByRuntime.get(name) ?? name)], ...rows];
-await writeFile(page, filledPage(await readFile(page, "utf8"), { packed: table }));
+if (names.length === 0) await writeFile(page, filledPage(await readFile(page, "utf8"), { packed: table }));
 process.exitCode = rows.some((row) => row[2] !== "runs") ? 1 : 0;
 
 async function installRuntimes(): Promise<ReadonlyMap<string, string>> {
@@ -100,9 +121,16 @@ async function installRuntimes(): Promise<ReadonlyMap<string, string>> {
   return found;
 }
 
+/** What is too large for this checkout has the version of its peer range. */
 async function readVersion(name: string): Promise<string> {
-  const manifest = await readFile(join(repository, "node_modules", name, "package.json"), "utf8");
-  return manifestShape.parse(JSON.parse(manifest)).version;
+  const manifest = await readFile(join(repository, "node_modules", name, "package.json"), "utf8").catch(
+    () => undefined,
+  );
+  if (manifest !== undefined) return manifestShape.parse(JSON.parse(manifest)).version;
+  const ours = await readFile(join(repository, "packages/palimpsest/package.json"), "utf8");
+  const range = peersShape.parse(JSON.parse(ours)).peerDependencies[name];
+  if (range === undefined) throw new Error(`${name} is neither installed nor a peer`);
+  return range.replace("^", "");
 }
 
 async function createFolder(name: string, more: object = {}): Promise<string> {
@@ -113,7 +141,7 @@ async function createFolder(name: string, more: object = {}): Promise<string> {
   return path;
 }
 
-async function createProject({ name, example, needs, pins = [] }: Framework): Promise<string> {
+async function createProject({ name, example, needs, pins = [], files = [] }: Framework): Promise<string> {
   const overrides = Object.fromEntries(
     await Promise.all(pins.map(async (pin) => [pin, await readVersion(pin)] as const)),
   );
@@ -121,19 +149,26 @@ async function createProject({ name, example, needs, pins = [] }: Framework): Pr
   const tarballs = ["palimpsest", "palimpsest-simulator"].map((file) => join(folder, `${file}-0.1.0.tgz`));
   const versions = await Promise.all(needs.map(async (need) => `${need}@${await readVersion(need)}`));
   await install(project, ...tarballs, ...versions);
-  for (const file of [example, "simulated.ts"]) await cp(join(repository, "examples", file), join(project, file));
+  for (const file of [example, "simulated.ts", ...files])
+    await cp(join(repository, "examples", file), join(project, file));
   return project;
 }
 
 async function runExample(
   project: string,
-  { program, args, example }: { readonly program: string; readonly args: readonly string[]; readonly example: string },
+  {
+    program,
+    args,
+    framework: { example, prints = "", shows },
+  }: { readonly program: string; readonly args: readonly string[]; readonly framework: Framework },
 ): Promise<string> {
   const home = { ...env, PALIMPSEST_HOME: join(project, "home"), HOME: project };
   try {
     const { stdout } = await run(program, [...args, example], { cwd: project, env: home, timeout: exampleMillisMax });
     // Every example says how many tokens its last request had, and lists the edits that made it fit.
-    return /tokens/.test(stdout) && /^(?:clear|boundary)/m.test(stdout) ? "runs" : `says ${stdout.slice(0, 60)}`;
+    const isUsual = /tokens/.test(stdout) && /^(?:clear|boundary)/m.test(stdout);
+    const isWhole = (shows?.test(stdout) ?? isUsual) && stdout.includes(prints);
+    return isWhole ? "runs" : `says ${stdout.slice(0, 60)}`;
   } catch (error) {
     console.error(`${example} with ${program}: ${String(error).slice(0, 1_500)}`);
     return "fails";

@@ -37,8 +37,8 @@ const examples = globSync("examples/{,scenarios/}*.ts", { cwd: root })
   .toSorted()
   .map((file) => ({ file, text: `\n${codeLines(read(file)).join("\n")}\n` }));
 
-it("examples/docs-snippets.ts runs", () => {
-  const ran = spawnSync(process.execPath, [sourceFlag, join(root, "examples/docs-snippets.ts")], { encoding: "utf8" });
+it.each(["docs-snippets", "migrations"])("examples/%s.ts runs", (name) => {
+  const ran = spawnSync(process.execPath, [sourceFlag, join(root, `examples/${name}.ts`)], { encoding: "utf8" });
   expect(ran.stderr).toBe("");
   expect(ran.status).toBe(0);
 });
@@ -51,4 +51,18 @@ describe("every TypeScript snippet of the docs is in an example that runs", () =
       lines,
     ).toBe(true);
   });
+});
+
+/** As it is whatever the length of a line: without spaces and the comma at the end of a list. */
+const compact = (code: string): string =>
+  codeLines(code)
+    .join("")
+    .replaceAll(/\s|,(?=[\]})])|,$/g, "");
+
+it("every line that docs/migration.md removes or adds is in examples/migrations.ts", () => {
+  const example = compact(read("examples/migrations.ts"));
+  const blocks = [...read("docs/migration.md").matchAll(/^```diff\n(?<lines>[\s\S]*?)^```$/gm)];
+  const changes = blocks.flatMap(({ groups }) => (groups?.["lines"] ?? "").split("\n").filter(Boolean));
+  expect(changes.length).toBeGreaterThan(12);
+  for (const change of changes) expect(example).toContain(compact(change.slice(1)));
 });

@@ -2,10 +2,13 @@ import type Anthropic from "@anthropic-ai/sdk";
 import type { AgentConfig } from "@mastra/core/agent";
 import { type Agent, type MemorySession, type ModelProvider, Runner, type Session } from "@openai/agents";
 import type OpenAI from "openai";
-import { generateText, wrapLanguageModel, type LanguageModelMiddleware } from "ai";
+import { generateText, type LanguageModelMiddleware, tool, wrapLanguageModel } from "ai";
+import { type AgentMiddleware, createAgent } from "langchain";
 import { describe, expectTypeOf, it } from "vitest";
+import { z } from "zod";
 import { type ContextMiddleware, contextStep } from "../packages/palimpsest/src/adapter/ai-sdk/index.ts";
 import { withContext } from "../packages/palimpsest/src/adapter/anthropic/index.ts";
+import { contextMiddleware } from "../packages/palimpsest/src/adapter/langchain/index.ts";
 import type { contextProcessor, recallTool } from "../packages/palimpsest/src/adapter/mastra/index.ts";
 import { withContext as withOpenAIContext } from "../packages/palimpsest/src/adapter/openai/index.ts";
 import { withContext as withAgentsContext } from "../packages/palimpsest/src/adapter/openai-agents/index.ts";
@@ -94,7 +97,45 @@ export const runSession = (session: ReturnType<typeof wrapSession>, provider: Mo
 export const wrapModel = (model: Parameters<typeof wrapLanguageModel>[0]["model"], middleware: ContextMiddleware) =>
   generateText({ model: wrapLanguageModel({ model, middleware }), prompt: "", prepareStep: contextStep().prepareStep });
 
+const tools = { read: tool({ inputSchema: z.object({ path: z.string() }), execute: ({ path }) => path.length }) };
+export const callPlain = (model: Parameters<typeof wrapLanguageModel>[0]["model"]) =>
+  generateText({ model, prompt: "", tools });
+export const callWrapped = (model: Parameters<typeof callPlain>[0], middleware: ContextMiddleware) =>
+  generateText({
+    model: wrapLanguageModel({ model, middleware }),
+    prompt: "",
+    tools,
+    prepareStep: contextStep().prepareStep,
+  });
+type ChatModel = Exclude<Parameters<typeof createAgent>[0]["model"], string>;
+export const createPlain = (model: ChatModel) => createAgent({ model, tools: [] });
+export const createWrapped = (model: ChatModel) =>
+  createAgent({ model, tools: [], middleware: [contextMiddleware()] as const });
+
 describe("a client with a context", () => {
+  it("has exactly the framework's types: of requests, replies, tools and state", () => {
+    expectTypeOf<ReturnType<typeof wrapAnthropic>["messages"]>().toEqualTypeOf<Anthropic["messages"]>();
+    expectTypeOf<ReturnType<typeof wrapAnthropic>["beta"]>().toEqualTypeOf<Anthropic["beta"]>();
+    expectTypeOf<ReturnType<typeof wrapChat>["chat"]>().toEqualTypeOf<OpenAI["chat"]>();
+    expectTypeOf<ReturnType<typeof wrapChat>["responses"]>().toEqualTypeOf<OpenAI["responses"]>();
+    expectTypeOf<ReturnType<typeof callWrapped>>().toEqualTypeOf<ReturnType<typeof callPlain>>();
+    type Result = Awaited<ReturnType<typeof callWrapped>>["staticToolResults"][number];
+    expectTypeOf<Result["output"]>().toEqualTypeOf<number>();
+    expectTypeOf<Result["input"]>().toEqualTypeOf<{ path: string }>();
+    type State<Create extends typeof createPlain | typeof createWrapped> = Awaited<
+      ReturnType<ReturnType<Create>["invoke"]>
+    >;
+    expectTypeOf<State<typeof createWrapped>["messages"]>().toEqualTypeOf<State<typeof createPlain>["messages"]>();
+    expectTypeOf<State<typeof createWrapped>["messages"]>().not.toBeAny();
+    expectTypeOf<keyof State<typeof createWrapped>>().toEqualTypeOf<keyof State<typeof createPlain>>();
+    expectTypeOf<ReturnType<typeof contextMiddleware>>().toExtend<AgentMiddleware>();
+    expectTypeOf<ReturnType<typeof wrapSession>["getItems"]>().toEqualTypeOf<MemorySession["getItems"]>();
+    type Model = Awaited<ReturnType<ReturnType<ReturnType<typeof wrapSession>["wrapProvider"]>["getModel"]>>;
+    expectTypeOf<Model>().toEqualTypeOf<Awaited<ReturnType<ModelProvider["getModel"]>>>();
+    type Recalled = Parameters<NonNullable<ReturnType<typeof recallTool>["execute"]>>[0];
+    expectTypeOf<Recalled>().toEqualTypeOf<{ query: string }>();
+  });
+
   it("is the client, and its context that of the provider", () => {
     expectTypeOf<ReturnType<typeof wrapAnthropic>>().toExtend<Anthropic>();
     expectTypeOf<Awaited<ReturnType<typeof wrapAnthropic>["context"]>>().toEqualTypeOf<Context<"anthropic">>();

@@ -10,7 +10,14 @@ import {
 } from "ai";
 import { contextMiddleware } from "../../packages/palimpsest/src/adapter/ai-sdk/context-middleware.ts";
 import { contextStep } from "../../packages/palimpsest/src/adapter/ai-sdk/context-step.ts";
-import { earlierRounds, farTokens, instantFetch, messagesReply, resultText, type StepSubject } from "./step-times.ts";
+import {
+  earlierRounds,
+  instantFetch,
+  messagesReply,
+  quietOptions,
+  resultText,
+  type StepSubject,
+} from "./step-times.ts";
 
 const connect = () => createAnthropic({ apiKey: "none", fetch: instantFetch(messagesReply) })("claude-sonnet-5-5");
 
@@ -38,9 +45,9 @@ const prune: PrepareStepFunction<ToolSet> = ({ messages }) => ({
 
 export function aiSdkSteps(): readonly StepSubject[] {
   const framework = "AI SDK";
-  const middleware = contextMiddleware({ contextTokens: farTokens });
+  const middleware = contextMiddleware(quietOptions);
   const wrapped = wrapLanguageModel({ model: connect(), middleware });
-  const { prepareStep, closeContext } = contextStep({ contextTokens: farTokens });
+  const { prepareStep, closeContext } = contextStep(quietOptions);
   return [
     { framework, way: "as it is", kind: "plain", step: stepWith(connect()) },
     { framework, way: "`pruneMessages`", kind: "own", step: stepWith(connect(), prune) },

@@ -2,10 +2,10 @@ import Anthropic from "@anthropic-ai/sdk";
 import { withContext } from "../../packages/palimpsest/src/adapter/anthropic/with-context.ts";
 import {
   earlierRounds,
-  farTokens,
   instantFetch,
   messagesReply,
   replyText,
+  quietOptions,
   resultText,
   type StepSubject,
 } from "./step-times.ts";
@@ -31,7 +31,7 @@ function stepWith(client: Anthropic): () => Promise<void> {
 
 export function anthropicSteps(): readonly StepSubject[] {
   const framework = "Anthropic SDK";
-  const wrapped = withContext(connect(), { contextTokens: farTokens });
+  const wrapped = withContext(connect(), quietOptions);
   return [
     { framework, way: "as it is; its remedies are the server's", kind: "plain", step: stepWith(connect()) },
     { framework, way: "`withContext`", kind: "ours", step: stepWith(wrapped), close: () => wrapped.closeContext() },

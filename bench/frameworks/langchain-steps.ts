@@ -11,7 +11,15 @@ import {
 } from "langchain";
 import { contextMiddleware } from "../../packages/palimpsest/src/adapter/langchain/context-middleware.ts";
 import { summarizing } from "./langchain.ts";
-import { earlierRounds, farTokens, instantFetch, messagesReply, resultText, type StepSubject } from "./step-times.ts";
+import {
+  earlierRounds,
+  farTokens,
+  instantFetch,
+  messagesReply,
+  quietOptions,
+  resultText,
+  type StepSubject,
+} from "./step-times.ts";
 
 const connect = (): ChatAnthropic =>
   new ChatAnthropic({
@@ -51,7 +59,7 @@ export function langchainSteps(): readonly StepSubject[] {
   const framework = "LangChain";
   const edits = [new ClearToolUsesEdit({ trigger: { tokens: farTokens } })];
   const summary = summarizing({ model: connect(), trigger: { tokens: farTokens } });
-  const ours = contextMiddleware({ contextTokens: farTokens });
+  const ours = contextMiddleware(quietOptions);
   return [
     { framework, way: "as it is", kind: "plain", step: stepWith() },
     { framework, way: "`contextEditingMiddleware`", kind: "own", step: stepWith(contextEditingMiddleware({ edits })) },

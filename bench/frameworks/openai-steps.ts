@@ -1,9 +1,9 @@
 import OpenAI from "openai";
 import { withContext } from "../../packages/palimpsest/src/adapter/openai/with-context.ts";
-import { earlierRounds, farTokens, instantFetch, replyText, resultText, type StepSubject } from "./step-times.ts";
+import { earlierRounds, instantFetch, replyText, quietOptions, resultText, type StepSubject } from "./step-times.ts";
 
 const model = "gpt-5";
-const reply = {
+export const responsesReply = {
   id: "resp_1",
   object: "response",
   model,
@@ -25,7 +25,7 @@ const reply = {
   },
 };
 
-const connect = (): OpenAI => new OpenAI({ apiKey: "none", maxRetries: 0, fetch: instantFetch(reply) });
+const connect = (): OpenAI => new OpenAI({ apiKey: "none", maxRetries: 0, fetch: instantFetch(responsesReply) });
 
 const round = (at: number): OpenAI.Responses.ResponseInputItem[] => [
   { type: "function_call", call_id: `call_${at}`, name: "read", arguments: `{"path":"src/${at}.ts"}` },
@@ -46,7 +46,7 @@ function stepWith(client: OpenAI): () => Promise<void> {
 
 export function openaiSteps(): readonly StepSubject[] {
   const framework = "OpenAI SDK";
-  const wrapped = withContext(connect(), { provider: "openai-responses", contextTokens: farTokens });
+  const wrapped = withContext(connect(), { provider: "openai-responses", ...quietOptions });
   return [
     { framework, way: "as it is; its remedy is the server's", kind: "plain", step: stepWith(connect()) },
     { framework, way: "`withContext`", kind: "ours", step: stepWith(wrapped), close: () => wrapped.closeContext() },

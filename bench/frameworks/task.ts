@@ -7,7 +7,7 @@ import type {
 } from "../../packages/simulator/src/responder/responder.ts";
 
 /** The same task for every framework: read and edit 60 files, then answer what was in the first ones. */
-const filesCount = 60;
+export const filesCount = 60;
 export const windowTokens = 40_000;
 export const outputTokens = 2_000;
 export const systemPrompt = "You are a careful programmer. Use the tools.";

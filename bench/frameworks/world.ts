@@ -5,6 +5,7 @@ import {
   isArray,
   isObject,
   type Json,
+  type JsonObject,
   parseJson,
   textField,
 } from "../../packages/palimpsest/src/schema/json.ts";
@@ -100,11 +101,26 @@ function openWorld(): World {
   const inner = simulatorFetch(new Simulator({ responder, models, seed: 1 }));
   const fetch: typeof globalThis.fetch = async (url, init) => {
     const response = await inner(url, init);
-    count(traffic, { response, body: parseJson(await response.clone().text()) });
+    count(traffic, { response, body: readBody(await response.clone().text()) });
     return response;
   };
   return { fetch, traffic, record };
 }
+
+/** The reply; of a stream of the Messages API, how it ended and what it cost. */
+function readBody(text: string): Json {
+  if (!text.startsWith("event:")) return parseJson(text);
+  const events = text.split("\n").flatMap((line) => (line.startsWith("data:") ? [parseJson(line.slice(5))] : []));
+  const replies = events
+    .filter(isObject)
+    .flatMap((event) => [field(event, "message"), event, field(event, "delta")])
+    .filter((value) => isObject(value));
+  const usages = replies.map((reply) => field(reply, "usage")).filter((value) => isObject(value));
+  return { ...mergeFields(replies), usage: mergeFields(usages) };
+}
+
+const mergeFields = (objects: readonly JsonObject[]): JsonObject =>
+  Object.fromEntries(objects.flatMap((one) => Object.entries(one)));
 
 function count(traffic: Traffic, { response, body }: { readonly response: Response; readonly body: Json }): void {
   traffic.requests += 1;

@@ -8,7 +8,8 @@ import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { readTrace, type Trace } from "../../packages/simulator/src/trace/read-trace.ts";
 import { TraceWriter } from "../../packages/simulator/src/trace/trace-writer.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { expectedAnswer, verdictOf } from "./verdict.ts";
+import { expectedAnswer, type RunKind } from "./scenario.ts";
+import { judgeRun, type Verdict } from "./verdict.ts";
 
 const cache_control = { type: "ephemeral" };
 const tools = [{ name: "bash", description: longText("shell"), input_schema: { type: "object", properties: {} } }];
@@ -50,25 +51,41 @@ async function traceOf(lines: readonly string[]): Promise<Trace> {
   return read.kind === "trace" ? read.trace : expect.unreachable();
 }
 
+const client = { api: "messages", caching: "marked", brokenStream: "gives up", smallWindowTokens: 40_000 } as const;
+
+interface Ending {
+  readonly exitCode?: number | null;
+  readonly text?: string | undefined;
+  readonly costUsd?: number;
+  readonly kind?: RunKind;
+}
+
+const judge = (trace: Trace, { exitCode = 0, text = expectedAnswer, costUsd, kind = "turn" }: Ending = {}): Verdict =>
+  judgeRun({
+    client: { ...client, refusals: [{ message: /^temperature: /, why: "it tries again without" }] },
+    kind,
+    run: { exitCode, answer: { text, ...(costUsd === undefined ? {} : { costUsd }) }, trace },
+  });
+
 async function problems(habits?: Habits): Promise<readonly string[]> {
   const { answer, trace } = await loop(habits);
-  return verdictOf({ exitCode: 0, told: { answer }, trace }).problems;
+  return judge(trace, { text: answer ?? "" }).problems;
 }
 
 describe("the verdict on a client", () => {
   it("is good where the probe came back, the cache was read and nothing was refused", async () => {
-    const { answer, trace } = await loop();
-    const verdict = verdictOf({ exitCode: 0, told: { answer }, trace });
-    expect(verdict).toMatchObject({ requests: 3, refused: 0, problems: [] });
+    const { trace } = await loop();
+    const verdict = judge(trace);
+    expect(verdict).toMatchObject({ requests: 3, refused: 0, compactions: 0, problems: [] });
     expect(verdict.readTokens).toBeGreaterThan(1024);
-    expect(verdictOf({ exitCode: 0, told: { answer, costUsd: verdict.costUsd }, trace }).problems).toEqual([]);
+    expect(judge(trace, { costUsd: verdict.costUsd }).problems).toEqual([]);
   });
 
   it("names an exit code, another answer and another cost", async () => {
     const { trace } = await loop();
-    const wrong = verdictOf({ exitCode: 7, told: { answer: "Hm.", costUsd: 1 }, trace }).problems;
+    const wrong = judge(trace, { exitCode: 7, text: "Hm.", costUsd: 1 }).problems;
     expect(wrong).toEqual(["ended with 7", 'answered "Hm."', expect.stringMatching(/^says that it cost \$1, /)]);
-    expect(verdictOf({ exitCode: null, told: { answer: expectedAnswer }, trace }).problems).toHaveLength(1);
+    expect(judge(trace, { exitCode: null }).problems).toHaveLength(1);
   });
 
   it("names a result without the probe", async () => {
@@ -90,10 +107,38 @@ describe("the verdict on a client", () => {
 
   it("names what was refused", async () => {
     expect(await problems({ second: { top_k: -1 } })).toEqual([
-      "answered undefined",
+      'answered ""',
       "sent no result with PROBE_42",
       expect.stringMatching(/^request 3 was refused: top_k: /),
       "only 1 requests of its loop were answered",
     ]);
+  });
+
+  it("does not name what the real API refuses too", async () => {
+    const [, , ...others] = await problems({ second: { temperature: 7 } });
+    expect(others).toEqual(["only 1 requests of its loop were answered"]);
+  });
+
+  it("names a client that did not compact, and one that went on where it gives up", async () => {
+    const { trace } = await loop();
+    expect(judge(trace, { kind: "compaction" }).problems).toEqual(["did not compact"]);
+    expect(judge(trace, { kind: "break" }).problems).toEqual(["went on after a broken stream"]);
+    expect(judge(trace, { kind: "break", exitCode: 1, text: "" }).problems).toEqual([]);
+  });
+
+  it("counts a prompt that became much smaller as a compaction, but no side request before it was full", async () => {
+    const { trace } = await loop();
+    const [first] = trace.requests;
+    if (first?.reply?.usage === undefined) return expect.unreachable();
+    const { reply } = first;
+    const sized = (input_tokens: number) => ({
+      ...first,
+      reply: {
+        ...reply,
+        usage: { ...reply.usage, input_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+      },
+    });
+    const requests = [9_000, 500, 20_000, 40_000, 12_000, 16_000, 4_000].map(sized);
+    expect(judge({ ...trace, requests } as Trace, { kind: "compaction" }).compactions).toBe(2);
   });
 });

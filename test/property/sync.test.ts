@@ -17,18 +17,27 @@ interface Said {
 
 /** What a caller does to its list between two requests. The list always asks for a reply. */
 type Change =
-  | { readonly kind: "turn" | "round" | "own-round" | "reopen" | "own-output" }
-  | { readonly kind: "edit" | "rewind" | "drop" | "compact" | "retry"; readonly at: number };
+  | { readonly kind: "turn" | "two-texts" | "round" | "own-round" | "reopen" | "own-output" }
+  | { readonly kind: "edit" | "rewind" | "drop" | "drop-text" | "compact" | "retry"; readonly at: number };
 
 const change: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.record({ kind: fc.constantFrom("turn" as const, "round" as const, "own-round" as const) }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom("turn" as const, "two-texts" as const, "round" as const, "own-round" as const),
+    }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
-      kind: fc.constantFrom("edit" as const, "rewind" as const, "drop" as const, "compact" as const, "retry" as const),
+      kind: fc.constantFrom(
+        "edit" as const,
+        "rewind" as const,
+        "drop" as const,
+        "drop-text" as const,
+        "compact" as const,
+        "retry" as const,
+      ),
       at: fc.nat(20),
     }),
   },
@@ -42,6 +51,7 @@ class Caller {
   context!: Context<"anthropic">;
   list: readonly Said[] = [];
   #last: { readonly messages: readonly Said[] } | undefined;
+  #handedOver: readonly string[] = [];
 
   readonly #options: Pick<ContextOptions, "contextTokens">;
 
@@ -63,6 +73,26 @@ class Caller {
   async sync(): Promise<Awaited<ReturnType<Context<"anthropic">["sync"]>>> {
     for (const text of texts(this.list)) if (/^\w+ number \d+w/.test(text)) this.everSaid.add(text);
     const synced = await this.context.sync(this.list);
+    this.#last = { messages: synced.params.messages as unknown as readonly Said[] };
+    return synced;
+  }
+
+  /** The newest request in the caller's own messages. */
+  outgoing(): readonly Said[] | undefined {
+    return this.context.outgoing()?.flatMap((message): readonly Said[] => {
+      const given = message.kind === "given" ? this.list[message.at] : undefined;
+      return given === undefined && message.kind === "made" ? [message.message as Said] : given ? [given] : [];
+    });
+  }
+
+  /** Hands over nothing in place of a share of the messages that are as they were. */
+  async syncUnread(share: number): Promise<Awaited<ReturnType<Context<"anthropic">["sync"]>>> {
+    const changedAt = this.list.findIndex((said, at) => JSON.stringify(said) !== this.#handedOver[at]);
+    const same = changedAt === -1 ? this.list.length : changedAt;
+    const unchanged = Math.floor(same * share);
+    this.#handedOver = this.list.map((said) => JSON.stringify(said));
+    const unread = this.list.map((said, at) => (at < unchanged ? { ...said, content: "" } : said));
+    const synced = await this.context.sync(unread, { unchanged });
     this.#last = { messages: synced.params.messages as unknown as readonly Said[] };
     return synced;
   }
@@ -90,6 +120,11 @@ class Caller {
       case "turn":
         this.list = [...this.list, reply(this.#say("answer")), { role: "user", content: this.#say("question") }];
         return;
+      case "two-texts": {
+        const content = ["question", "reminder"].map((what) => ({ type: "text", text: this.#say(what) }));
+        this.list = [...this.list, reply(this.#say("answer")), { role: "user", content }];
+        return;
+      }
       case "round":
         this.list = [...this.list, ...this.#round()];
         return;
@@ -109,6 +144,7 @@ class Caller {
       case "reopen":
         await this.context.close();
         await this.open();
+        this.#handedOver = [];
         return;
       case "own-output":
         this.list = [
@@ -131,8 +167,17 @@ class Caller {
       case "drop":
         this.list = this.list.slice(this.#turnAt(change.at));
         return;
+      case "drop-text":
+        this.list = this.list.map((said, at) => (at === this.#turnAt(change.at) ? withoutText(said, change.at) : said));
+        return;
       case "compact":
-        this.list = [{ role: "user", content: this.#say("summary") }, ...this.list.slice(this.#turnAt(change.at))];
+        this.list = [
+          ...Array.from(
+            { length: 1 + (change.at % 3) },
+            () => ({ role: "user", content: this.#say("summary") }) as const,
+          ),
+          ...this.list.slice(this.#turnAt(change.at)),
+        ];
         return;
     }
   }
@@ -158,6 +203,31 @@ function edited({ role, content }: Said, text: string): Said {
   if (first === undefined) return { role, content };
   const changed = first.type === "tool_result" ? { ...first, content: text } : { type: "text", text };
   return { role, content: [changed, ...others] };
+}
+
+/** One text of several is left out. */
+function withoutText({ role, content }: Said, at: number): Said {
+  if (typeof content === "string" || content.length < 2) return { role, content };
+  return { role, content: content.filter((_, index) => index !== at % content.length) };
+}
+
+/**
+ * Every block of a list in order, but not the thinking. Ids of calls may be the caller's or the context's, and texts in a
+ * row may be one: a summary in several messages is one text of the view.
+ */
+function said(list: readonly Said[] | undefined): readonly unknown[] {
+  const blocks: Content[] = [];
+  for (const { role, content } of list ?? []) {
+    for (const block of typeof content === "string" ? [{ type: "text", text: content }] : content) {
+      const { cache_control: _mark, id: _id, tool_use_id: _toolUse, ...others }: Content = block;
+      const before = blocks.at(-1);
+      if (others.type === "thinking") continue;
+      if (others.type === "text" && before?.type === "text" && before["role"] === role)
+        blocks.splice(-1, 1, { ...before, text: `${String(before["text"])}\n\n${String(others["text"])}` });
+      else blocks.push({ role, ...others });
+    }
+  }
+  return blocks;
 }
 
 /** Every text of a list, but not the thinking. */
@@ -190,12 +260,37 @@ describe("sync, over what callers do to their lists", () => {
           await caller.apply(one);
           const { params } = await caller.sync();
           const said = texts(params.messages as unknown as readonly Said[]);
-          expect(said, JSON.stringify(one)).toEqual(texts(caller.list));
+          // A summary in several messages is one text of the view.
+          expect(said.join("\n\n"), JSON.stringify(one)).toBe(texts(caller.list).join("\n\n"));
+          // An edit of the view that the caller did not ask for would be the only reason to write a message anew.
+          expect(caller.outgoing(), JSON.stringify(one)).toEqual(caller.list);
           const again = await caller.sync();
           expect(again.sync, JSON.stringify(one)).toMatchObject({ kind: "same", added: 0, left: 0 });
           expect(again.params.messages).toEqual(params.messages);
         }
         await expectNothingLost(caller);
+      }),
+      parametersFor({ quick: 40, long: 2_000 }),
+    );
+  });
+
+  it("with any true number of unchanged messages, which are not read, the same is found and sent as without", async () => {
+    const steps = fc.array(fc.tuple(change, fc.nat(100)), { minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(steps, async (changes) => {
+        const [caller, other] = [new Caller(), new Caller()];
+        for (const one of [caller, other]) await one.open();
+        await caller.sync();
+        await other.syncUnread(1);
+        for (const [one, percent] of changes) {
+          await caller.apply(one);
+          await other.apply(one);
+          const [whole, unread] = [await caller.sync(), await other.syncUnread(percent / 100)];
+          const { edit: _, ...sync } = whole.sync;
+          expect(unread.sync, JSON.stringify(one)).toMatchObject(sync);
+          expect(unread.params, JSON.stringify(one)).toEqual(whole.params);
+        }
+        for (const { context } of [caller, other]) await context.close();
       }),
       parametersFor({ quick: 40, long: 2_000 }),
     );
@@ -211,6 +306,8 @@ describe("sync, over what callers do to their lists", () => {
           await caller.apply(one);
           const { params, tokens } = await caller.sync();
           expect(tokens).toBeLessThan(12_000);
+          const sent = params.messages as unknown as readonly Said[];
+          expect(said(caller.outgoing()), JSON.stringify(one)).toEqual(said(sent));
           const asked = caller.list.findLast(({ role, content }) => role === "user" && !hasResults(content))?.content;
           const [words = ""] = texts([{ role: "user", content: asked ?? "" }]);
           expect(JSON.stringify(params.messages), JSON.stringify(one)).toContain(words.slice(0, 24));

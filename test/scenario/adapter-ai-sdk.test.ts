@@ -5,36 +5,21 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { pngData } from "../fixture/image.ts";
 import { contextMiddleware, contextStep } from "../../packages/palimpsest/src/adapter/ai-sdk/index.ts";
-import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
-import type { MoveBlock, Responder } from "../../packages/simulator/src/responder/responder.ts";
-import { Simulator } from "../../packages/simulator/src/simulator.ts";
-
-/** Summaries alone make room. */
-const small = { contextTokens: 40_000, policy: { ...getPreset("palimpsest"), name: "patient", clear: {} } };
-
-/** Thinks, and calls `read` so often; then it answers. */
-function reader(calls: number, { thinks = false } = {}): Responder {
-  let made = 0;
-  return {
-    name: "reader",
-    respond: () => {
-      made += 1;
-      if (made % (calls + 1) === 0) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
-      const thinking: readonly MoveBlock[] = thinks ? [{ type: "thinking", thinking: `Thought ${made}.` }] : [];
-      const call: MoveBlock = { type: "tool_use", name: "read", input: { path: `src/${made}.ts` } };
-      return { move: { kind: "say", blocks: [...thinking, { type: "text", text: `Step ${made}.` }, call] } };
-    },
-  };
-}
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import {
+  countBoundaries,
+  fileText,
+  longest,
+  reader,
+  recordingFetch,
+  refusing,
+  small,
+  summarising,
+  summaryMark,
+} from "./support/adapter-world.ts";
 
 function connected(responder: Responder) {
-  const bodies: string[] = [];
-  const inner = simulatorFetch(new Simulator({ responder }));
-  const fetch: typeof globalThis.fetch = (url, init) => {
-    if (typeof init?.body === "string") bodies.push(init.body);
-    return inner(url, init);
-  };
+  const { fetch, bodies } = recordingFetch(responder);
   const options = { apiKey: "sk-test", baseURL: "http://simulator/v1", fetch };
   return { anthropic: createAnthropic(options), openai: createOpenAI(options), bodies };
 }
@@ -42,11 +27,8 @@ function connected(responder: Responder) {
 const read = tool({
   description: "Reads a file.",
   inputSchema: z.object({ path: z.string() }),
-  execute: ({ path }) => Promise.resolve(`${path} ${"line of code; ".repeat(400)}`),
+  execute: ({ path }) => Promise.resolve(fileText(path)),
 });
-
-const boundaries = (receipts: readonly { readonly kind: string }[]): number =>
-  receipts.filter(({ kind }) => kind === "boundary").length;
 
 describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
   it.each(["anthropic", "openai"] as const)("%s: a loop of tools goes through three compactions", async (provider) => {
@@ -66,17 +48,17 @@ describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
     expect(text).toBe("Done.");
     expect(steps).toHaveLength(60);
     expect(bodies).toHaveLength(60);
-    expect(Math.max(...bodies.map((body) => body.length))).toBeLessThan(160_000);
+    expect(longest(bodies)).toBeLessThan(160_000);
     expect(bodies.at(-1)).toContain("periwinkle");
     const context = await middleware.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     expect(context.costs().session.requests).toBe(60);
     // Every reply was recognised when it came back: nothing was said twice.
     expect(context.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
     await middleware.closeContext();
   });
 
-  it("streams stay streams, with thinking, and the framework keeps its whole list", async () => {
+  it("a streamed loop with thinking goes through three compactions, and the framework keeps its whole list", async () => {
     const { anthropic, bodies } = connected(reader(44, { thinks: true }));
     const middleware = contextMiddleware({ ...small, contextTokens: 24_000 });
     const model = wrapLanguageModel({ model: anthropic("claude-opus-4-5"), middleware });
@@ -98,7 +80,7 @@ describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
     expect(steps).toHaveLength(45);
     expect(bodies.filter((body) => body.includes('"signature"')).length).toBeGreaterThan(20);
     const context = await middleware.context;
-    expect(boundaries(context.receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries(context.receipts())).toBeGreaterThanOrEqual(3);
     await middleware.closeContext();
   });
 
@@ -164,17 +146,7 @@ describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
   });
 
   it("a prompt that the server refuses as too long is sent again, smaller", async () => {
-    const inner = reader(19);
-    let requests = 0;
-    const message = "prompt is too long: 31000 tokens > 24000 maximum";
-    const refusal = { kind: "refused", status: 400, type: "invalid_request_error", message } as const;
-    const { anthropic, bodies } = connected({
-      name: "refusing",
-      respond: (scene) => {
-        requests += 1;
-        return requests === 16 ? { move: { kind: "refuse", refusal } } : inner.respond(scene);
-      },
-    });
+    const { anthropic, bodies } = connected(refusing(reader(19), 16));
     const middleware = contextMiddleware();
     const model = wrapLanguageModel({ model: anthropic("claude-sonnet-5-5"), middleware });
     const { text } = await generateText({
@@ -191,8 +163,8 @@ describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
   });
 
   it("with its own model as the summarizer, the model is asked for the summary", async () => {
-    const { anthropic, bodies } = connected(reader(1_000));
-    const middleware = contextMiddleware({ ...small, summarizer: "own" });
+    const { anthropic, bodies } = connected(summarising(reader(1_000)));
+    const middleware = contextMiddleware({ ...small, contextTokens: 40_000, summarizer: "own" });
     const model = wrapLanguageModel({ model: anthropic("claude-sonnet-5-5"), middleware });
     await generateText({
       model,
@@ -202,12 +174,29 @@ describe("contextMiddleware, for wrapLanguageModel of the AI SDK", () => {
       maxOutputTokens: 2_000,
       maxRetries: 0,
     });
-    expect(bodies.length).toBeGreaterThan(25);
+    expect(bodies.at(-1)).toContain(summaryMark);
     await middleware.closeContext();
   });
 });
 
 describe("contextStep, for prepareStep", () => {
+  it("a message of each role keeps its form and its options", async () => {
+    const { anthropic } = connected(reader(0));
+    const { prepareStep, closeContext } = contextStep();
+    const options = { test: { mine: true } };
+    const call = { toolCallId: "toolu_mine", toolName: "read" };
+    const initialMessages: ModelMessage[] = [
+      { role: "user", content: [{ type: "text", text: "Look.", providerOptions: options }], providerOptions: options },
+      { role: "assistant", content: [{ type: "tool-call", ...call, input: { path: "a" } }] },
+      { role: "tool", content: [{ type: "tool-result", ...call, output: { type: "text", value: "b" } }] },
+      { role: "user", content: [{ type: "text", text: "Go on." }] },
+    ];
+    const model = { ...anthropic("claude-sonnet-5-5"), provider: "other" };
+    const { messages } = await prepareStep({ model, instructions: undefined, initialMessages, responseMessages: [] });
+    expect(messages).toEqual(initialMessages);
+    await closeContext();
+  });
+
   it("makes the messages of each step fit, through three compactions", async () => {
     const { anthropic, bodies } = connected(reader(59));
     const { prepareStep, context, closeContext } = contextStep({ ...small, contextTokens: 30_000 });
@@ -222,9 +211,9 @@ describe("contextStep, for prepareStep", () => {
     });
     expect(text).toBe("Done.");
     expect(bodies).toHaveLength(60);
-    expect(Math.max(...bodies.map((body) => body.length))).toBeLessThan(160_000);
+    expect(longest(bodies)).toBeLessThan(160_000);
     expect(bodies.at(-1)).toContain("periwinkle");
-    expect(boundaries((await context).receipts())).toBeGreaterThanOrEqual(3);
+    expect(countBoundaries((await context).receipts())).toBeGreaterThanOrEqual(3);
     await closeContext();
   });
 });

@@ -3,36 +3,20 @@ import { createAgent, HumanMessage, tool } from "langchain";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { contextMiddleware } from "../../packages/palimpsest/src/adapter/langchain/context-middleware.ts";
-import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
-import type { MoveBlock, Responder } from "../../packages/simulator/src/responder/responder.ts";
-import { Simulator } from "../../packages/simulator/src/simulator.ts";
-
-/** Summaries alone make room. */
-const small = { contextTokens: 24_000, policy: { ...getPreset("palimpsest"), name: "patient", clear: {} } };
-
-/** Calls `read` so often, then answers. */
-function reader(calls: number, { thinks = false } = {}): Responder {
-  let made = 0;
-  return {
-    name: "reader",
-    respond: () => {
-      made += 1;
-      if (made % (calls + 1) === 0) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
-      const thinking: readonly MoveBlock[] = thinks ? [{ type: "thinking", thinking: `Thought ${made}.` }] : [];
-      const call: MoveBlock = { type: "tool_use", name: "read", input: { path: `src/${made}.ts` } };
-      return { move: { kind: "say", blocks: [...thinking, { type: "text", text: `Step ${made}.` }, call] } };
-    },
-  };
-}
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import {
+  countBoundaries,
+  fileText,
+  longest,
+  reader,
+  recordingFetch,
+  small,
+  summarising,
+  summaryMark,
+} from "./support/adapter-world.ts";
 
 function connected(responder: Responder, options: { readonly thinks?: boolean } = {}) {
-  const bodies: string[] = [];
-  const inner = simulatorFetch(new Simulator({ responder }));
-  const fetch: typeof globalThis.fetch = (url, init) => {
-    if (typeof init?.body === "string") bodies.push(init.body);
-    return inner(url, init);
-  };
+  const { fetch, bodies } = recordingFetch(responder);
   const model = new ChatAnthropic({
     model: "claude-sonnet-4-5",
     apiKey: "sk-test",
@@ -45,16 +29,11 @@ function connected(responder: Responder, options: { readonly thinks?: boolean } 
   return { model, bodies };
 }
 
-const read = tool(({ path }) => `${path} ${"line of code; ".repeat(400)}`, {
+const read = tool(({ path }) => fileText(path), {
   name: "read",
   description: "Reads a file.",
   schema: z.object({ path: z.string() }),
 });
-
-const boundaries = (receipts: readonly { readonly kind: string }[] = []): number =>
-  receipts.filter(({ kind }) => kind === "boundary").length;
-
-const longest = (bodies: readonly string[]): number => Math.max(...bodies.map((body) => body.length));
 
 describe("contextMiddleware, for createAgent of LangChain", () => {
   it.each([{ thinks: false }, { thinks: true }])(
@@ -74,7 +53,7 @@ describe("contextMiddleware, for createAgent of LangChain", () => {
       expect(bodies.at(-1)).toContain("periwinkle");
       if (thinks) expect(bodies.filter((body) => body.includes('"signature"')).length).toBeGreaterThan(20);
       const context = await middleware.contextFor("t1");
-      expect(boundaries(context?.receipts())).toBeGreaterThanOrEqual(3);
+      expect(countBoundaries(context?.receipts())).toBeGreaterThanOrEqual(3);
       expect(context?.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
       expect(context?.costs().session.requests).toBe(50);
       await middleware.closeContexts();
@@ -97,11 +76,11 @@ describe("contextMiddleware, for createAgent of LangChain", () => {
   });
 
   it("with its own model as the summarizer, the model is asked for the summary", async () => {
-    const { model, bodies } = connected(reader(39));
+    const { model, bodies } = connected(summarising(reader(39)));
     const middleware = contextMiddleware({ ...small, contextTokens: 40_000, summarizer: "own" });
     const agent = createAgent({ model, tools: [read], middleware: [middleware] });
     await agent.invoke({ messages: [new HumanMessage("Read.")] }, { recursionLimit: 500 });
-    expect(bodies.length).toBeGreaterThan(40);
+    expect(bodies.at(-1)).toContain(summaryMark);
     await middleware.closeContexts();
   });
 });

@@ -6,35 +6,26 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { contextProcessor } from "../../packages/palimpsest/src/adapter/mastra/context-processor.ts";
 import { recallTool } from "../../packages/palimpsest/src/adapter/mastra/recall-tool.ts";
-import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import type { MoveBlock, Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
-
-/** Summaries alone make room. */
-const small = { contextTokens: 24_000, policy: { ...getPreset("palimpsest"), name: "patient", clear: {} } };
-
-/** Calls `read` so often, then answers. */
-function reader(calls: number, { thinks = false } = {}): Responder {
-  let made = 0;
-  return {
-    name: "reader",
-    respond: () => {
-      made += 1;
-      if (made % (calls + 1) === 0) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
-      const thinking: readonly MoveBlock[] = thinks ? [{ type: "thinking", thinking: `Thought ${made}.` }] : [];
-      const call: MoveBlock = { type: "tool_use", name: "read", input: { path: `src/${made}.ts` } };
-      return { move: { kind: "say", blocks: [...thinking, { type: "text", text: `Step ${made}.` }, call] } };
-    },
-  };
-}
+import {
+  countBoundaries,
+  fileText,
+  longest,
+  reader,
+  recordingFetch,
+  refusing,
+  small,
+  summarising,
+  summaryMark,
+} from "./support/adapter-world.ts";
 
 const read = createTool({
   id: "read",
   description: "Reads a file.",
   inputSchema: z.object({ path: z.string() }),
-  execute: ({ path }) => Promise.resolve(`${path} ${"line of code; ".repeat(400)}`),
+  execute: ({ path }) => Promise.resolve(fileText(path)),
 });
 
 function connected(
@@ -42,12 +33,7 @@ function connected(
   config: Partial<AgentConfig> & { readonly thinks?: boolean } = {},
 ) {
   const { thinks = false, ...others } = config;
-  const bodies: string[] = [];
-  const inner = simulatorFetch(responder instanceof Simulator ? responder : new Simulator({ responder }));
-  const fetch: typeof globalThis.fetch = (url, init) => {
-    if (typeof init?.body === "string") bodies.push(init.body);
-    return inner(url, init);
-  };
+  const { fetch, bodies } = recordingFetch(responder);
   const model: unknown = createAnthropic({ apiKey: "sk-test", baseURL: "http://simulator/v1", fetch })(
     "claude-sonnet-4-5",
   );
@@ -69,11 +55,6 @@ function connected(
 }
 
 const inThread = (thread: string) => ({ memory: { thread, resource: "ada" } });
-
-const boundaries = (receipts: readonly { readonly kind: string }[] = []): number =>
-  receipts.filter(({ kind }) => kind === "boundary").length;
-
-const longest = (bodies: readonly string[]): number => Math.max(...bodies.map((body) => body.length));
 
 describe("contextProcessor, for agents of Mastra", () => {
   it.each([
@@ -103,7 +84,7 @@ describe("contextProcessor, for agents of Mastra", () => {
       expect(bodies.at(-1)).toContain("periwinkle");
       if (given.thinks) expect(bodies.filter((body) => body.includes('"signature"')).length).toBeGreaterThan(20);
       const context = await processor.contextFor("t1");
-      expect(boundaries(context?.receipts())).toBeGreaterThanOrEqual(3);
+      expect(countBoundaries(context?.receipts())).toBeGreaterThanOrEqual(3);
       expect(context?.receipts().filter(({ kind }) => kind === "branch")).toEqual([]);
       expect(context?.costs().session.requests).toBe(50);
       const { messages } = await memory.recall({ threadId: "t1", resourceId: "ada" });
@@ -164,26 +145,32 @@ describe("contextProcessor, for agents of Mastra", () => {
       ),
     );
     expect(results.join("")).toContain("The code word is periwinkle");
-    expect(boundaries((await processor.contextFor("t1"))?.receipts())).toBeGreaterThanOrEqual(1);
+    expect(countBoundaries((await processor.contextFor("t1"))?.receipts())).toBeGreaterThanOrEqual(1);
+    await processor.closeContexts();
+  });
+
+  it("the cache mark of a call gives way to those of the context, which may have another lifetime", async () => {
+    const processor = contextProcessor(small);
+    const { agent, bodies } = connected(reader(2), { inputProcessors: [processor] });
+    const providerOptions = {
+      anthropic: { cacheControl: { type: "ephemeral" as const }, disableParallelToolUse: true },
+    };
+    const { text } = await agent.generate("Read.", { providerOptions });
+    expect(text).toContain("Done.");
+    for (const body of bodies) {
+      expect(JSON.parse(body)).not.toHaveProperty("cache_control");
+      expect(body).toContain('"cache_control"');
+      expect(body).toContain('"disable_parallel_tool_use":true');
+    }
     await processor.closeContexts();
   });
 
   it("a request that is refused as too long is made plainer and sent again", async () => {
-    const plain = reader(4);
-    let requests = 0;
-    const responder: Responder = {
-      name: "refusing",
-      respond: (scene) => {
-        requests += 1;
-        if (requests !== 4) return plain.respond(scene);
-        const message = "prompt is too long: 30500 tokens > 30000 maximum";
-        return {
-          move: { kind: "refuse", refusal: { kind: "refused", status: 400, type: "invalid_request_error", message } },
-        };
-      },
-    };
     const processor = contextProcessor({ contextTokens: 24_000 });
-    const { agent, bodies } = connected(responder, { inputProcessors: [processor], errorProcessors: [processor] });
+    const { agent, bodies } = connected(refusing(reader(4), 4), {
+      inputProcessors: [processor],
+      errorProcessors: [processor],
+    });
     const { text } = await agent.generate("Read.");
     expect(text).toContain("Done.");
     expect(bodies).toHaveLength(6);
@@ -193,10 +180,9 @@ describe("contextProcessor, for agents of Mastra", () => {
 
   it("with its own model as the summarizer, the model is asked for the summary", async () => {
     const processor = contextProcessor({ ...small, contextTokens: 40_000, summarizer: "own" });
-    const { agent, bodies } = connected(reader(39), { inputProcessors: [processor] });
+    const { agent, bodies } = connected(summarising(reader(39)), { inputProcessors: [processor] });
     await agent.generate("Read.");
-    const asked = bodies.filter((body) => !body.includes('"tool_choice"'));
-    expect(asked.length).toBeGreaterThan(0);
+    expect(bodies.at(-1)).toContain(summaryMark);
     await processor.closeContexts();
   });
 });

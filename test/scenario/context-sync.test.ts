@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
+import { faultyStore } from "./support/faulty-store.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
@@ -21,6 +22,7 @@ const result = (id: string, content: Said["content"], fields: object = {}): obje
   content,
   ...fields,
 });
+const picture = { type: "image", source: { type: "url", url: "https://example.test/gauge.png" } };
 const mark = { cache_control: { type: "ephemeral" } };
 
 const [fix, found, needle] = [
@@ -158,6 +160,38 @@ describe("what real clients change between two requests", () => {
       },
     ],
     [
+      "a compaction whose summary is several messages",
+      {
+        from: [...work, says(text("Done.")), user("And the needle?")],
+        to: [user("Summary: the gauge."), user("Mind the needle."), says(text("Done.")), user("And the needle?")],
+        sync: { kind: "trimmed", left: 6, added: 0 },
+      },
+    ],
+    [
+      "a picture leaves the message that it came with",
+      {
+        from: [user([text("Look."), picture]), says(text("I see.")), user("Next.")],
+        to: [user([text("Look.")]), says(text("I see.")), user("Next.")],
+        sync: { kind: "branched", known: 0, left: 4, added: 3 },
+      },
+    ],
+    [
+      "one of two reminders beside a result leaves",
+      {
+        from: [...work.slice(0, 2), user([result("toolu_1", "ok"), text("Be brief."), text("Be kind.")]), fix],
+        to: [...work.slice(0, 2), user([result("toolu_1", "ok"), text("Be brief.")]), fix],
+        sync: { kind: "branched", known: 4, left: 3, added: 2 },
+      },
+    ],
+    [
+      "a mark on a block of a kind that the context does not know moves",
+      {
+        from: [user([text("Look."), { type: "news", of: "today", ...mark }]), says(text("I see.")), user("Next.")],
+        to: [user([text("Look."), { type: "news", of: "today" }]), says(text("I see.")), user("Next.")],
+        sync: { kind: "same" },
+      },
+    ],
+    [
       "opencode's compaction: a question, the summary as a reply, the kept tail",
       {
         from: [...work, says(text("Done."))],
@@ -209,6 +243,7 @@ describe("what real clients change between two requests", () => {
     if (second === undefined) return;
     expect(second.sync).toMatchObject(sync);
     expect((await context.sync(to)).sync).toMatchObject({ kind: "same", added: 0, left: 0 });
+    expect(context.outgoing()).toMatchObject(to.map((_message, at) => ({ kind: "given", at })));
     // The request says what the second list says.
     for (const said of texts(to)) expect(shown(second), said).toContain(JSON.stringify(said).slice(1, -1));
     for (const said of texts(from).filter((one) => !texts(to).includes(one))) {
@@ -262,6 +297,18 @@ describe("sync", () => {
     await context.close();
   });
 
+  it("unchanged messages are those of the call before: if its list was never read, all of them are read", async () => {
+    const context = await opened();
+    await context.sync(work);
+    const other = [user("Fix the other gauge."), ...work.slice(1)];
+    const late = context.sync(work);
+    await expect(context.sync(other, { signal: AbortSignal.abort() })).rejects.toThrow("aborted");
+    await late;
+    const { params } = await context.sync(other, { unchanged: 5 });
+    expect(shown({ params })).toContain("the other gauge");
+    await context.close();
+  });
+
   it("takes the results of calls that were open when the process ended", async () => {
     const options = { model, tools, session: "s", store: memoryStore() };
     const context = await openContext(options);
@@ -285,6 +332,23 @@ describe("sync", () => {
     ]);
     expect((await again.sync([fix, says(...content), results])).sync).toMatchObject({ kind: "same" });
     await again.close();
+  });
+
+  it("a list that could be stored only in part is taken over whole when it is given again", async () => {
+    const store = faultyStore(memoryStore());
+    const context = await openContext({ model, tools, store });
+    await context.sync([fix]);
+    for (const after of [0, 1, 2, 1, 1]) {
+      store.fail({ kind: "disk-full", after });
+      await expect(context.sync([...work])).rejects.toThrow("disk-full");
+    }
+    store.fail({ kind: "none" });
+    const { params, sync } = await context.sync([...work]);
+    expect(params.messages.map(({ content }) => (typeof content === "string" ? 1 : content.length))).toEqual([
+      1, 2, 1, 1, 1,
+    ]);
+    expect(sync.left).toBe(0);
+    expect((await context.sync([...work])).sync.kind).toBe("same");
   });
 
   it("recognises a reply whose secrets were left out of the store", async () => {
@@ -353,6 +417,87 @@ describe("sync", () => {
     expect((await responses.sync(second.params.input)).sync).toMatchObject({ kind: "same" });
     await responses.close();
   });
+
+  it("recognises an item of responses that the context does not know without its id and status", async () => {
+    const context = await openContext({ model: "gpt-5", provider: "openai-responses" });
+    const search = { type: "web_search_call", action: { type: "search", query: "gauge" } };
+    const list = (item: object): readonly object[] => [
+      { role: "user", content: "Look." },
+      item,
+      { role: "assistant", content: "Found." },
+      { role: "user", content: "Thanks." },
+    ];
+    await context.sync(list({ ...search, id: "ws_1", status: "completed" }));
+    expect((await context.sync(list(search))).sync).toMatchObject({ kind: "same" });
+    expect((await context.sync(list({ ...search, action: { type: "open" } }))).sync).toMatchObject({
+      kind: "branched",
+    });
+    await context.close();
+  });
+});
+
+describe("outgoing", () => {
+  const thought = { type: "thinking", thinking: "hm", signature: "s" };
+  const badSignature = {
+    type: "invalid_request_error",
+    message: "messages.1.content.0: Invalid `signature` in `thinking` block",
+  };
+
+  it("writes a message anew whose thinking the provider refused, and gives the others as they are", async () => {
+    const context = await opened();
+    await context.sync([fix, says(thought, call("toolu_1")), found]);
+    expect(context.outgoing()).toMatchObject([{ kind: "given" }, { kind: "given", at: 1 }, { kind: "given" }]);
+    await context.refused({ status: 400, body: { type: "error", error: badSignature } });
+    await context.next();
+    expect(context.outgoing()).toMatchObject([
+      { kind: "given", at: 0 },
+      { kind: "made", of: 1, message: { role: "assistant", content: [{ type: "tool_use", id: "toolu_1" }] } },
+      { kind: "given", at: 2 },
+    ]);
+    await context.close();
+  });
+
+  it("says which blocks of whose messages are to be marked for the cache, without thinking and empty texts", async () => {
+    const context = await opened();
+    const list = [
+      fix,
+      says(thought, text("I look."), call("toolu_1")),
+      user([text(""), result("toolu_1", "ok"), text("Be kind.")]),
+    ];
+    await context.sync(list);
+    const marked = context.outgoing()?.flatMap(({ marks }, at) => (marks ?? []).map(({ block }) => [at, block]));
+    expect(marked?.at(-1)).toEqual([2, 1]);
+    await context.close();
+  });
+
+  it("gives a system message with blocks of unknown kinds once, and as it is", async () => {
+    const context = await opened();
+    const list = [
+      fix,
+      says(text("I look.")),
+      { role: "system", content: [{ type: "tool_addition", tools: ["x"] }, text("Now.")] },
+      fix,
+    ];
+    await context.sync(list);
+    expect(context.outgoing()).toMatchObject(list.map((_, at) => ({ kind: "given", at })));
+    await context.close();
+  });
+
+  it.each([
+    ["an image", { type: "input_image", file_id: "file_1", detail: "auto" }],
+    ["a file", { type: "input_file", file_id: "file_1" }],
+  ])("takes a message of responses that is only %s which the provider has", async (_, part) => {
+    const context = await openContext({ model: "gpt-5", provider: "openai-responses" });
+    const list = [
+      { role: "user", content: "Look." },
+      { role: "assistant", content: "At what?" },
+      { role: "user", content: [part] },
+    ];
+    await context.sync(list);
+    expect(context.outgoing()).toMatchObject(list.map((_message, at) => ({ kind: "given", at })));
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "same" });
+    await context.close();
+  });
 });
 
 /** Rounds of calls with results of some thousand characters. */
@@ -361,3 +506,161 @@ const rounds = (count: number): readonly Said[] =>
     says(text(`Round ${nth}.`), call(`toolu_r${nth}`)),
     user([result(`toolu_r${nth}`, `${nth} ${"line of code; ".repeat(300)}`)]),
   ]).flat();
+
+describe("tools that the caller hides", () => {
+  const reasoning = (id: string) => ({ type: "reasoning" as const, id, summary: [], encrypted_content: "sealed" });
+  const functionCall = (id: string, name: string) => ({
+    type: "function_call" as const,
+    call_id: id,
+    name,
+    arguments: "{}",
+  });
+  const said = (words: string) => ({
+    type: "message" as const,
+    id: "msg_1",
+    status: "completed" as const,
+    role: "assistant" as const,
+    content: [{ type: "output_text" as const, text: words, annotations: [] }],
+  });
+  const recall = { name: "recall", description: "Searches.", input_schema: { type: "object" as const } };
+  const store = memoryStore();
+  const openHiding = (session: string): Promise<Context<"anthropic">> =>
+    openContext({ model, tools: [...tools, recall], hiddenTools: ["recall"], store, session });
+  const hidden = (id: string): object => ({ type: "tool_use", id, name: "recall", input: { query: "gauge" } });
+  const reply = (id: string, content: readonly object[], stop = "tool_use") => ({
+    id,
+    model,
+    content: [...content],
+    stop_reason: stop,
+    usage: { input_tokens: 10, output_tokens: 10 },
+  });
+  /** The request as it would be sent: the caller's messages, and what the context wrote. */
+  const sent = (context: Context<"anthropic">, list: readonly Said[]): readonly (Said | undefined)[] | undefined =>
+    context.outgoing()?.map((message) => (message.kind === "given" ? list[message.at] : message.message));
+
+  it("a call between two texts of one reply comes back at its place in every later request", async () => {
+    const context = await openHiding("between");
+    await context.sync([fix]);
+    await context.assistant(reply("msg_1", [text("I search."), hidden("toolu_h")]));
+    await context.toolResult("toolu_h", "the gauge of 2021");
+    await context.next();
+    expect(sent(context, [fix])).toEqual([
+      fix,
+      says(text("I search."), hidden("toolu_h")),
+      user([result("toolu_h", "the gauge of 2021")]),
+    ]);
+    await context.assistant(reply("msg_2", [text("It is old.")], "end_turn"));
+    const list = [fix, says(text("I search."), text("It is old.")), user("Mend it.")];
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "grown", known: 3, added: 1 });
+    const whole = [
+      fix,
+      says(text("I search."), hidden("toolu_h")),
+      user([result("toolu_h", "the gauge of 2021")]),
+      says(text("It is old.")),
+      user("Mend it."),
+    ];
+    expect(sent(context, list)).toEqual(whole);
+    await context.close();
+    const again = await openHiding("between");
+    expect((await again.sync(list)).sync).toMatchObject({ kind: "same" });
+    expect(sent(again, list)).toEqual(whole);
+    await again.close();
+  });
+
+  it("a reply that is nothing but such a call comes before the one that continues it", async () => {
+    const context = await openHiding("alone");
+    await context.sync([fix]);
+    const thought = { type: "thinking", thinking: "hm", signature: "s" };
+    await context.assistant(reply("msg_1", [thought, hidden("toolu_h")]));
+    await context.toolResult("toolu_h", "found");
+    await context.next();
+    await context.assistant(reply("msg_2", [call("toolu_1")]));
+    const list = [fix, says(thought, call("toolu_1")), found];
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "grown", known: 2, added: 1 });
+    expect(sent(context, list)).toEqual([
+      fix,
+      says(thought, hidden("toolu_h")),
+      user([result("toolu_h", "found")]),
+      says(call("toolu_1")),
+      found,
+    ]);
+    await context.close();
+  });
+
+  it.each([
+    ["a text", [said("I search.")], ["rs_2"]],
+    ["reasoning", [reasoning("rs_1")], ["rs_1", "rs_2"]],
+    ["nothing", [], ["rs_2"]],
+  ] as const)(
+    "responses: reasoning stays right before its call if the hidden call came after %s",
+    async (_, begin, ids) => {
+      const context = await openContext({
+        provider: "openai-responses",
+        model: "gpt-5.6",
+        tools: [...tools, recall],
+        hiddenTools: ["recall"],
+      });
+      const question = { role: "user" as const, content: "Fix the gauge." };
+      await context.sync([question]);
+      const hiddenCall = functionCall("call_h", "recall");
+      await context.assistant({ id: "resp_1", model: "gpt-5.6", output: [...begin, hiddenCall] });
+      await context.toolResult("call_h", "found");
+      await context.next();
+      const own = functionCall("call_1", "read");
+      const output = [reasoning("rs_2"), own];
+      await context.assistant({ id: "resp_2", model: "gpt-5.6", output });
+      const list = [
+        question,
+        ...begin,
+        ...output,
+        { type: "function_call_output" as const, call_id: "call_1", output: "x" },
+      ];
+      await context.sync(list);
+      const kinds = context
+        .outgoing()
+        ?.map((message): unknown =>
+          message.kind === "given"
+            ? (Reflect.get(list[message.at] ?? {}, "id") ?? Reflect.get(list[message.at] ?? {}, "type") ?? "user")
+            : message.message.content.map(({ type }) => type).join(),
+        );
+      const before = begin.length > 0 && ids.length === 1 ? "text,tool_use" : "tool_use";
+      expect(kinds).toEqual([
+        "user",
+        ...ids.slice(0, -1),
+        before,
+        "tool_result",
+        "rs_2",
+        expect.anything(),
+        "function_call_output",
+      ]);
+      await context.close();
+    },
+  );
+
+  it("beside a call of the caller, its result waits and is sent with the caller's", async () => {
+    const context = await openHiding("beside");
+    await context.sync([fix]);
+    await context.assistant(reply("msg_1", [call("toolu_1"), hidden("toolu_h")]));
+    await context.toolResult("toolu_h", "found");
+    const list = [fix, says(call("toolu_1")), found];
+    expect((await context.sync(list)).sync).toMatchObject({ kind: "grown", known: 2, added: 1 });
+    expect(sent(context, list)).toEqual([
+      fix,
+      says(call("toolu_1"), hidden("toolu_h")),
+      user([result("toolu_1", "the gauge is broken"), result("toolu_h", "found")]),
+    ]);
+    await context.close();
+  });
+
+  it("a call that was cut off is answered as interrupted when the caller's results come", async () => {
+    const context = await openHiding("cut");
+    await context.sync([fix]);
+    await context.assistant(reply("msg_1", [call("toolu_1"), hidden("toolu_h")]));
+    await context.close();
+    const again = await openHiding("cut");
+    const list = [fix, says(call("toolu_1")), found];
+    await again.sync(list);
+    expect(JSON.stringify(sent(again, list))).toContain("the gauge is broken");
+    await again.close();
+  });
+});

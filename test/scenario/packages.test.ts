@@ -10,7 +10,13 @@ import { beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, "../..");
-const names = ["palimpsest", "@palimpsest/simulator", "@palimpsest/lab", "@palimpsest/cli"] as const;
+const names = [
+  "palimpsest",
+  "@palimpsest/simulator",
+  "@palimpsest/lab",
+  "@palimpsest/gateway",
+  "@palimpsest/cli",
+] as const;
 /** What a library user installs, on disk. */
 const installedBytesMax = 15 * 2 ** 20;
 const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };

@@ -1,14 +1,7 @@
 import type { Readable } from "node:stream";
 import { type Command, type CommandContext, type CommandGroup, loadCommand, type Outcome } from "./program/command.ts";
 import { versionCommand } from "./command/version-command.ts";
-import {
-  type ExitCode,
-  exitCode,
-  type Failure,
-  failureFromError,
-  isFailure,
-  renderFailure,
-} from "./program/failure.ts";
+import { exitCode, type Failure, failureFromError, isFailure, renderFailure } from "./program/failure.ts";
 import { findCommand } from "./program/find-command.ts";
 import { helpText } from "./program/help-text.ts";
 import { hasInput } from "./program/read-pipe.ts";
@@ -29,7 +22,7 @@ export interface Invocation {
 }
 
 /** Must not reject: whatever happens ends in a message on stderr and an exit code. */
-export async function main(invocation: Invocation): Promise<ExitCode> {
+export async function main(invocation: Invocation): Promise<number> {
   const { argv, stdin, env, cwd, program = wholeProgram } = invocation;
   const out = createOutput(invocation.stdout, env);
   const err = createOutput(invocation.stderr, env);
@@ -38,7 +31,7 @@ export async function main(invocation: Invocation): Promise<ExitCode> {
   const outcome = await dispatch(context, argv).catch(failureFromError);
   const state = out.state();
   const final = state.kind === "broken" && !isFailure(outcome) ? failureFromError(state.error) : outcome;
-  if (!isFailure(final)) return final;
+  if (!isFailure(final)) return typeof final === "object" ? final.code : final;
   await err.write(renderFailure(final, err.style));
   if (beforeDashes(argv).includes("--debug")) await err.write(await stackText(final));
   return final.code;

@@ -1,7 +1,7 @@
 /** The public API. Everything else may change without notice. */
 export { openContext } from "./open/open-context.ts";
 export type { ContextOptions } from "./open/options.ts";
-export type { BlockParams, ToolOption } from "./context/inputs.ts";
+export type { BlockParams, SyncOptions, ToolOption } from "./context/inputs.ts";
 export type { Context } from "./context/context.ts";
 export type { AgentOptions, ForkOptions } from "./context/agent-options.ts";
 export type {

@@ -172,8 +172,26 @@ describe("the invalidation table: up to where the cache is read after a change o
     expect(await usageAt(null)).toEqual({ read, written });
   });
 
-  it("the betas: messages are lost", async () => {
-    expect(await survives({}, {}, { "anthropic-beta": "interleaved-thinking-2025-05-14" })).toBe("system");
+  it("safeguards: nothing of them is in the prompt", async () => {
+    const safeguards = [{ type: "dangerous_tool_use", classifier_context: { cwd: "/home/me" } }];
+    const headers = { "anthropic-beta": "dangerous-tool-use-2026-09-03" };
+    expect(await survives({ safeguards }, {}, headers)).toBe("messages");
+  });
+
+  it.each([
+    ["interleaved-thinking-2025-05-14", "system"],
+    ["context-management-2025-06-27", "system"],
+    ["fallback-credit-2026-06-01", "messages"],
+    ["fallback-credit-2026-07-01", "messages"],
+    ["server-side-fallback-2026-07-01", "messages"],
+    ["claude-code-20250219", "messages"],
+    ["cache-diagnosis-2026-04-07", "messages"],
+    ["extended-cache-ttl-2025-04-11", "messages"],
+    ["thinking-token-count-2026-05-13", "messages"],
+    ["output-300k-2026-03-24", "messages"],
+    ["oauth-2025-04-20", "messages"],
+  ])("a beta, only if it changes the prompt: %s", async (beta, upTo) => {
+    expect(await survives({}, {}, { "anthropic-beta": beta })).toBe(upTo);
   });
 });
 

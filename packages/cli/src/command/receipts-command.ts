@@ -5,7 +5,7 @@ import {
   listMemoryWork,
   listNotesUpdates,
 } from "palimpsest/internal/context/past-costs";
-import { addBranchReceipts, pastReceipts } from "palimpsest/internal/session/past-receipts";
+import { addComputedReceipts, pastReceipts } from "palimpsest/internal/session/past-receipts";
 import { nanoUsd } from "palimpsest/internal/schema/brand";
 import type { Path } from "palimpsest/internal/transcript/path";
 import {
@@ -38,7 +38,7 @@ export const receiptsCommand = command({
       const wrong = wrongFileFailure(log, opened);
       if (wrong !== undefined) return wrong;
       const { fold } = opened;
-      const edits = await addBranchReceipts(log, { ...log, fold, edits: await pastReceipts(fold, log.source) });
+      const edits = await addComputedReceipts(log, { ...log, fold, edits: await pastReceipts(fold, log.source) });
       const facts = readBoundaryFacts(opened.fold.path.entries);
       const { reading } = await openWorkspace(context).settings();
       const priceOf = createCallsPricer(reading.settings.models.value);

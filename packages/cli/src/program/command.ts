@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { ExitCode, Failure } from "./failure.ts";
+import type { ExitCode, Failure, ProgramExit } from "./failure.ts";
 import type { Output } from "./output.ts";
 import { type Arguments, type Operands, type Options, type Syntax, parseArguments } from "./parse-arguments.ts";
 
@@ -16,7 +16,7 @@ export interface CommandContext {
   readonly called: string;
 }
 
-export type Outcome = ExitCode | Failure;
+export type Outcome = ExitCode | Failure | ProgramExit;
 
 export type Command = CommandAction | CommandGroup;
 

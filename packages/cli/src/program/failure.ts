@@ -18,7 +18,14 @@ export const failure = (fields: Omit<Failure, "kind">): Failure => ({ kind: "fai
 /** The command line was not understood. `hint`: what to type instead. */
 export const usageError = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
-export const isFailure = (outcome: ExitCode | Failure): outcome is Failure => typeof outcome === "object";
+export const isFailure = (outcome: ExitCode | Failure | ProgramExit): outcome is Failure =>
+  typeof outcome === "object" && outcome.kind === "failure";
+
+/** How another program ended that the command ran in its place: its code is passed on, whatever it means there. */
+export interface ProgramExit {
+  readonly kind: "exit";
+  readonly code: number;
+}
 
 /** For uncaught errors: an error code of the operating system tells errors of the machine from bugs. */
 export function failureFromError(thrown: unknown): Failure {

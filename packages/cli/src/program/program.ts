@@ -86,6 +86,16 @@ export const program = group({
       load: async () => (await import("../command/mcp-command.ts")).mcpCommand,
     }),
     deferCommand({
+      name: "gateway",
+      summary: "serve between an existing agent and its model: set the agent's base URL to it",
+      load: async () => (await import("../command/gateway-command.ts")).gatewayCommand,
+    }),
+    deferCommand({
+      name: "run",
+      summary: "start another agent (claude, opencode, codex, pi) through the gateway",
+      load: async () => (await import("../command/run-command.ts")).runCommand,
+    }),
+    deferCommand({
       name: "dream",
       summary: "tidy this project's memories now; every change is audited and shown",
       load: async () => (await import("../command/dream-command.ts")).dreamCommand,

@@ -66,7 +66,7 @@ export interface HashDep {
  *     baseline     -- a compaction is expected -->      no baseline
  *
  * Results that the server withholds count as read on both sides, so that withholding more is no loss. An expectation
- * holds for the next reply only. Of a request only hashes are kept; each tool, block and message is hashed once.
+ * holds for the next reply only. Each tool, block and message is hashed once.
  */
 export class BreakDetector {
   readonly #prints: Fingerprints;
@@ -176,6 +176,10 @@ class Fingerprints {
   readonly #hash: HashDep["hash"];
   readonly #hashByValue = new WeakMap<object, string>();
   readonly #hashesByMessage = new WeakMap<Message, readonly string[]>();
+  #last: { readonly messages: readonly Message[]; readonly hashes: readonly (readonly string[])[] } = {
+    messages: [],
+    hashes: [],
+  };
 
   constructor(hash: HashDep["hash"]) {
     this.#hash = hash;
@@ -188,10 +192,20 @@ class Fingerprints {
       tools: tools.map((tool) => ({ name: tool.name, hash: this.#hashValue(tool) })),
       system: system.map((block) => this.#hashValue(block)),
       thinking: thinking === undefined ? "" : this.#hash(JSON.stringify(thinking)),
-      messages: messages.map((message) => this.#hashMessage(message)),
+      messages: this.#hashMessages(messages),
       at,
       lifetime,
     };
+  }
+
+  /** Most messages are those of the previous request. */
+  #hashMessages(messages: readonly Message[]): readonly (readonly string[])[] {
+    const { messages: before, hashes } = this.#last;
+    let same = 0;
+    while (same < before.length && before[same] === messages[same]) same += 1;
+    const now = [...hashes.slice(0, same), ...messages.slice(same).map((message) => this.#hashMessage(message))];
+    this.#last = { messages: [...messages], hashes: now };
+    return now;
   }
 
   #hashMessage(message: Message): readonly string[] {
@@ -246,6 +260,7 @@ function findChangedTools(before: Fingerprint["tools"], now: Fingerprint["tools"
 /** Messages behind the last one of the earlier request are new, not changed. So are blocks behind its last block. */
 function findChangedMessage(before: Fingerprint["messages"], now: Fingerprint["messages"]): BreakCause {
   for (const [message, hashes] of before.entries()) {
+    if (now[message] === hashes) continue;
     const block = hashes.findIndex((hash, at) => now[message]?.[at] !== hash);
     if (block !== -1) return { kind: "message", message, block };
     const grew = (now[message]?.length ?? 0) > hashes.length;

@@ -33,6 +33,10 @@ export class RequestSerializer {
   readonly #pieceByValue = new WeakMap<object, Uint8Array>();
   readonly #sendableByValue = new WeakMap<object, JsonObject>();
   readonly #messages = new MessageBuffer((block) => this.#piece(block));
+  #last: { readonly messages: readonly Message[]; readonly values: readonly JsonObject[] } = {
+    messages: [],
+    values: [],
+  };
   /** Counts the values that had to be serialised. */
   serialised = 0;
 
@@ -52,8 +56,8 @@ export class RequestSerializer {
   }
 
   /**
-   * The request as a value, for callers that encode it themselves. Costs a copy of the lists, and a look at each block
-   * once.
+   * The request as a value, for callers that encode it themselves. Costs a copy of the list of messages and what is
+   * new. Messages without a marker are the same objects in every request.
    */
   values(parts: RequestParts): JsonObject {
     const { model, tools, system, messages } = parts;
@@ -74,15 +78,29 @@ export class RequestSerializer {
   }
 
   #markedMessages(messages: readonly Message[], breakpoints: readonly Breakpoint[]): readonly JsonObject[] {
-    return messages.map(({ role, content }, at) => ({
-      role,
-      content: content.map((block, blockAt) => {
-        const marked = breakpoints.find(
-          ({ place }) => place.part === "messages" && place.message === at && place.at === blockAt,
-        );
-        return this.#sendable(block, marked?.lifetime);
-      }),
-    }));
+    const values = [...this.#sendableMessages(messages)];
+    const places = breakpoints.flatMap(({ place }) => (place.part === "messages" ? [place.message] : []));
+    for (const at of new Set(places)) {
+      const message = messages[at];
+      const marks = breakpoints.filter(({ place }) => place.part === "messages" && place.message === at);
+      if (message !== undefined) values[at] = this.#markedMessage(message, marks);
+    }
+    return values;
+  }
+
+  #markedMessage({ role, content }: Message, marks: readonly Breakpoint[]): JsonObject {
+    const lifetimeAt = (at: number): Lifetime | undefined => marks.find(({ place }) => place.at === at)?.lifetime;
+    return { role, content: content.map((block, at) => this.#sendable(block, lifetimeAt(at))) };
+  }
+
+  /** Most messages are those of the previous request. */
+  #sendableMessages(messages: readonly Message[]): readonly JsonObject[] {
+    const { messages: before, values } = this.#last;
+    let same = 0;
+    while (same < before.length && before[same] === messages[same]) same += 1;
+    const added = messages.slice(same).map((message) => this.#markedMessage(message, []));
+    this.#last = { messages: [...messages], values: [...values.slice(0, same), ...added] };
+    return this.#last.values;
   }
 
   /** Returns the value itself if it can be encoded as it is. */

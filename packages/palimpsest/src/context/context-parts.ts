@@ -13,6 +13,7 @@ export interface ContextParts<P extends Provider, Child> {
   readonly provider: P;
   /** What earlier runs of the session have synced. */
   readonly known: KnownItems;
+  readonly hiddenTools: ReadonlySet<string>;
   readonly core: SessionContext;
   readonly sessionDeps: SessionDeps;
   readonly memory: ContextMemory | undefined;

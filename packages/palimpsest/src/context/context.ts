@@ -6,11 +6,11 @@ import {
   checkModel,
   checkTools,
   resultContent,
+  type SyncOptions,
   type SystemOption,
   type ToolOption,
   userContentDraft,
 } from "./inputs.ts";
-import type { AssembledRequest } from "./request/assemble-request.ts";
 import { CallQueue } from "./call-queue.ts";
 import { Rounds } from "./rounds.ts";
 import { cutReplyEnd } from "./unanswered-turn.ts";
@@ -34,7 +34,6 @@ import {
 } from "./context-error.ts";
 import {
   toJsonObject,
-  toProviderParams,
   type Provider,
   classifyRefusal,
   type Reply,
@@ -52,7 +51,9 @@ import type { ContextParts, PrefixChange } from "./context-parts.ts";
 import type { ContextMemory } from "./memory/context-memory.ts";
 import { draftMemories } from "./memory/memory-session.ts";
 import { EventEmitter } from "./event-emitter.ts";
+import { toNextRequest } from "./request/next-request.ts";
 import { ConversationSync } from "./sync/conversation-sync.ts";
+import type { OutgoingMessage } from "./sync/outgoing-list.ts";
 
 /**
  * An endless conversation for a model with a limited window.
@@ -76,7 +77,7 @@ export class Context<P extends Provider> {
   readonly #calls = new Map<string, ToolCall>();
   #callsInRound = 0;
   #attempts = 0;
-  readonly #queue = new CallQueue(this.#closing.signal);
+  readonly #queue = new CallQueue(this.#closing.signal, () => this.#core.session.writes);
 
   constructor(parts: ContextParts<P, Context<P>>) {
     this.#parts = parts;
@@ -93,15 +94,12 @@ export class Context<P extends Provider> {
       drain: (steps) => this.#events.drain(steps),
       signal: this.#closing.signal,
     });
-    const host = {
-      core: parts.core,
-      uuid: parts.sessionDeps.uuid,
+    this.#sync = new ConversationSync(parts, {
       rounds: () => this.#rounds,
       beginTurn: () => this.#beginTurn(),
       beginRound: () => void (this.#rounds = this.#newRounds(this.#rounds)),
       events: this.#events,
-    };
-    this.#sync = new ConversationSync(host, parts);
+    });
   }
 
   /** The id with which the session can be opened again. */
@@ -137,26 +135,29 @@ export class Context<P extends Provider> {
   next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
     return this.#queue.run(async () => {
       const { sent } = this.#rounds;
-      if (this.#replies.isBroken && sent !== undefined) return this.#toNextRequest(sent.assembled);
+      if (this.#replies.isBroken && sent !== undefined) return toNextRequest(this.#parts.provider, sent.assembled);
       return await this.#prepare(signal);
     }, signal);
   }
 
   /**
-   * For callers that hand over the whole message list each time, in place of `user`, `toolResult` and `next`: adds what is
-   * new, makes a branch of what was changed, and returns the next request. Costs what is new.
+   * Takes a whole message list, in place of `user`, `toolResult` and `next`: adds what is new and branches at a change.
    */
-  sync(
-    messages: readonly SyncInput<P>[],
-    { signal }: { readonly signal?: AbortSignal } = {},
-  ): Promise<SyncedRequest<P>> {
+  sync(messages: readonly SyncInput<P>[], { signal, unchanged }: SyncOptions = {}): Promise<SyncedRequest<P>> {
+    const takeOver = this.#sync.announce(messages, unchanged);
     return this.#queue.run(async () => {
       await this.#dropBrokenReply();
-      const sync = await this.#sync.take(messages);
+      const sync = await takeOver();
       for (const id of this.#calls.keys())
         if (!this.#core.session.fold.openCalls.has(toolUseId(id))) this.#calls.delete(id);
-      return { ...(await this.#prepare(signal)), sync };
+      // Not a copy, which would read the parameters.
+      return Object.assign(await this.#prepare(signal), { sync });
     }, signal);
+  }
+
+  /** The newest request in the messages of the list given to `sync`. Undefined: send `params`. Read it before the next call. */
+  outgoing(): readonly OutgoingMessage[] | undefined {
+    return this.#sync.outgoing(this.#rounds.sent?.assembled.request);
   }
 
   /** Adds the reply to the last `next()`. Returns the calls that wait for a result. */
@@ -270,9 +271,8 @@ export class Context<P extends Provider> {
   }
 
   /**
-   * A conversation of its own that begins with what this one would send now: the same bytes, so that it reads them from
-   * the provider's cache. Nothing that happens in it changes this one. Calls that wait for a result have a placeholder
-   * in it. Its costs count here too, as an agent's. A fork can't fork.
+   * A conversation of its own that begins with the bytes that this one would send now, which it reads from the cache. It
+   * never changes this one. Calls that wait have a placeholder in it. Its costs count here too. A fork can't fork.
    */
   fork(options: ForkOptions = {}): Promise<Context<P>> {
     return this.#queue.run(async () => {
@@ -348,7 +348,7 @@ export class Context<P extends Provider> {
     await this.#parts.fork?.enter(this.#until(signal));
     if (this.#closing.signal.aborted) throw notPreparedError({ kind: "aborted" });
     await this.#core.view.followReceipts();
-    return this.#toNextRequest(prepared);
+    return toNextRequest(this.#parts.provider, prepared);
   }
 
   async #change(change: PrefixChange): Promise<void> {
@@ -369,10 +369,6 @@ export class Context<P extends Provider> {
 
   #until(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
-  }
-
-  #toNextRequest({ request, tokens }: AssembledRequest): NextRequest<P> {
-    return { params: toProviderParams(this.#parts.provider, request), betas: request.betas, tokens };
   }
 
   async #acceptReply({ calls: replyCalls, stopReason }: CompleteReply): Promise<readonly ToolCall[]> {

@@ -4,7 +4,12 @@ import { limitsWithin, resolveOffloadLimits, unlimited } from "../layers/1-offlo
 import type { Policy } from "../layers/policy.ts";
 import type { AgentDeps, WindowLesson } from "./deps.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
-import { type ModelKnowledge, resolveForModel, resolveForPolicy } from "../settings/resolved-settings.ts";
+import {
+  type ModelKnowledge,
+  type ResolvedSettings,
+  resolveForModel,
+  resolveForPolicy,
+} from "../settings/resolved-settings.ts";
 import type { Settings } from "../settings/resolve-settings.ts";
 
 type LearnedModelLimits = Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
@@ -33,11 +38,19 @@ export function createRuntimeDeps({
   onLearned,
 }: RuntimeInput): RuntimeDeps {
   let learned: LearnedModelLimits = learnedBefore;
-  const current = () => {
+  let last:
+    | { readonly settings: Settings; readonly known: ModelKnowledge; readonly resolved: ResolvedSettings }
+    | undefined;
+  // Asked several times a request, while the answer seldom changes.
+  const current = (): ResolvedSettings => {
     const known = { ...knowledge(), ...learned };
-    return callerPolicy === undefined
-      ? resolveForModel(settings(), known)
-      : resolveForPolicy(callerPolicy, settings(), known);
+    const now = settings();
+    if (last?.settings !== now || !hasSameFields(last.known, known)) {
+      const resolved =
+        callerPolicy === undefined ? resolveForModel(now, known) : resolveForPolicy(callerPolicy, now, known);
+      last = { settings: now, known, resolved };
+    }
+    return last.resolved;
   };
   return {
     hash: (text) => createHash("sha256").update(text).digest("hex"),
@@ -57,4 +70,10 @@ export function createRuntimeDeps({
       await onLearned?.(lesson);
     },
   };
+}
+
+function hasSameFields(before: ModelKnowledge, now: ModelKnowledge): boolean {
+  const valueByName = new Map(Object.entries(before));
+  const fields = Object.entries(now);
+  return fields.length === valueByName.size && fields.every(([name, value]) => valueByName.get(name) === value);
 }

@@ -28,6 +28,16 @@ interface DefinedToolOption {
   readonly type: string;
 }
 
+export interface SyncOptions {
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How many messages at the beginning are those of the list before, unchanged: they are not read again, so a step costs
+   * only what is new. The list before is that of the previous call, whatever became of it. More messages than it had
+   * are ignored.
+   */
+  readonly unchanged?: number | undefined;
+}
+
 export function userContentDraft(content: string | readonly BlockParams[]): Draft {
   if (typeof content === "string") {
     if (content.trim() === "") throw badOptionError("A user's message can't be empty.");
@@ -40,8 +50,15 @@ export function userContentDraft(content: string | readonly BlockParams[]): Draf
 
 export function resultContent(content: string | readonly BlockParams[]): ResultContent {
   if (typeof content === "string") return content;
+  const references = content.filter(isToolReference);
+  if (content.length > 0 && references.length === content.length)
+    return references.map(({ tool_name }) => ({ type: "tool_reference", tool_name }));
   return parseContent(content).filter(isObject);
 }
+
+/** The result of a search for tools: the Messages API then shows the model their definitions. */
+const isToolReference = (block: BlockParams): block is BlockParams & { readonly tool_name: string } =>
+  block.type === "tool_reference" && "tool_name" in block && typeof block.tool_name === "string";
 
 /** Block types that users and tools may send. */
 const contentTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result"]);

@@ -8,8 +8,10 @@ import type { Params, Provider } from "./provider-formats.ts";
 export type ContextEvent = LoopEvent;
 
 export interface NextRequest<P extends Provider> {
-  /** For the provider's own client: `client.messages.create(request.params)`. */
+  /** For the provider's own client: `client.messages.create(request.params)`. Written when it is read first. */
   readonly params: Params<P>;
+  /** The limit of the reply in `params`. */
+  readonly maxTokens: number;
   /** Values that the `anthropic-beta` header needs; usually none. */
   readonly betas: readonly string[];
   /** Estimated size of the whole request. */

@@ -40,7 +40,7 @@ export function buildParts(lines: readonly SourceLine[], options: PartsOptions):
   for (const [at, line] of lines.entries()) {
     const { entry } = line;
     if (options.mode === "plain" && entry.kind !== "user" && entry.kind !== "assistant") continue;
-    const part = buildPart(line, options, lines[at + 1]);
+    const part = buildPart(line, options, nextSaid(lines, at));
     if (part === undefined) continue;
     const last = parts.at(-1);
     const continuesReply = entry.kind === "assistant" && entry.messageId !== undefined && entry.messageId === reply;
@@ -50,6 +50,13 @@ export function buildParts(lines: readonly SourceLine[], options: PartsOptions):
     reply = entry.kind === "assistant" ? entry.messageId : undefined;
   }
   return parts;
+}
+
+/** Claude Code writes attachments between a boundary and its summary. */
+function nextSaid(lines: readonly SourceLine[], at: number): SourceLine | undefined {
+  let next = at + 1;
+  while (lines[next]?.entry.kind === "attachment") next += 1;
+  return lines[next];
 }
 
 function buildPart(line: SourceLine, options: PartsOptions, next: SourceLine | undefined): Part | undefined {

@@ -127,9 +127,14 @@ export async function buildContext<P extends Provider>(
     parts: () => parts,
     build: ({ options: given, ...beginning }) => buildContext(given, { store, ...beginning }),
   });
-  const ties = { onEvent: options.onEvent, fork: agent?.fork?.ties, onClosed: agent?.onClosed };
+  const ties = { ...contextTies(options), fork: agent?.fork?.ties, onClosed: agent?.onClosed };
   return new Context<P>({ provider, known, core, sessionDeps, memory, change, agents, ...ties });
 }
+
+const contextTies = ({ onEvent, hiddenTools }: Pick<ContextOptions, "onEvent" | "hiddenTools">) => ({
+  onEvent,
+  hiddenTools: new Set(hiddenTools),
+});
 
 interface MemoryInput<P extends Provider> extends Pick<OpenedSession, "session">, ClockDep {
   readonly memories: StorePorts["memories"] | undefined;

@@ -21,6 +21,11 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly system?: SystemOption;
   /** In the format of the Messages API, for every provider: name, description, input_schema. */
   readonly tools?: readonly ToolOption[];
+  /**
+   * Tools whose calls the caller answers itself, by `toolResult`, and leaves out of the lists that it hands to `sync`. The
+   * requests hold them.
+   */
+  readonly hiddenTools?: readonly string[];
   /** In the format of the Messages API. */
   readonly thinking?: { readonly type: string };
   /** The model's window; by default what is known about the model. */

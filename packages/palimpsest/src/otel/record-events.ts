@@ -50,6 +50,17 @@ interface OpenRequest {
   readonly startedAt: number;
 }
 
+/** Events that have no duration. */
+type MomentKind =
+  | "cleared"
+  | "edit"
+  | "left-out"
+  | "server-cleared"
+  | "no-headroom"
+  | "cache-break"
+  | "memories-saved"
+  | "warning";
+
 /**
  * Spans that have a duration:
  *   turn-start … turn-end                            invoke_agent, the parent of the others
@@ -106,8 +117,29 @@ class EventRecorder {
       case "compaction-failed":
         this.#failCompaction(event);
         return;
-      default:
+      case "cleared":
+      case "edit":
+      case "left-out":
+      case "server-cleared":
+      case "no-headroom":
+      case "cache-break":
+      case "memories-saved":
+      case "warning":
         this.#recordMoment(event);
+        return;
+      case "reply-start":
+      case "text-delta":
+      case "thinking-delta":
+      case "retry-start":
+      case "permission-start":
+      case "permission-end":
+      case "edit-planned":
+      case "compaction-progress":
+      case "preparation":
+      case "message-queued":
+      case "agent-ended":
+        // Deltas, questions to the user, plans and preparations: what comes of them is recorded.
+        return;
     }
   }
 
@@ -232,7 +264,7 @@ class EventRecorder {
   }
 
   /** Events without a duration: a span that starts and ends at once, and a count. */
-  #recordMoment(event: LoopEvent): void {
+  #recordMoment(event: EventKind<MomentKind>): void {
     const { instruments, labels } = { instruments: this.#instruments, labels: this.#base };
     switch (event.kind) {
       case "cleared":
@@ -284,9 +316,6 @@ class EventRecorder {
       }
       case "warning":
         instruments.warnings.add(1, { ...labels, "palimpsest.code": event.code });
-        return;
-      default:
-        // Deltas, questions to the user, plans and preparations: what comes of them is recorded.
         return;
     }
   }

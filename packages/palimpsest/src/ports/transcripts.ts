@@ -31,9 +31,10 @@ export interface TranscriptWriter {
   readonly id: SessionId;
   /**
    * One write per line, in order; each line is one JSON object without a newline. After `appended` the lines are as
-   * durable as the mode promises.
+   * durable as the mode promises. `later`: the next append without it syncs them too, be it of no lines; a store may
+   * ignore this.
    */
-  append(lines: readonly string[]): Promise<AppendOutcome>;
+  append(lines: readonly string[], sync?: "now" | "later"): Promise<AppendOutcome>;
   /** Marks the end of a turn: `turn` durability syncs here. */
   endTurn(): Promise<AppendOutcome>;
   /**
@@ -54,7 +55,7 @@ export type BlankOutcome = { readonly kind: "blanked"; readonly setAside: readon
 /** `at` is the byte offset at which each line begins. */
 export type AppendOutcome = { readonly kind: "appended"; readonly at: readonly Bytes[] } | WriteFailure;
 
-/** `always`: synced at every append; `turn`: at the end of each turn; `never`: left to the operating system. */
+/** `always`: synced before the call that appends it ends; `turn`: at the end of each turn; `never`: left to the operating system. */
 export type Durability = "always" | "turn" | "never";
 
 /** Damaged bytes of a log, copied to `kept`: a torn last line found on opening, or what `blank` wrote over. */

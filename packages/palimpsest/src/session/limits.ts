@@ -26,7 +26,7 @@ export const titleCharsMax = 80;
 export const acceptedPerEntryMax = 1_000;
 
 /** Each receipt costs two readings of the log: this many take seconds for a log of 100 MB, and users ask about the newest. */
-export const branchReceiptsMax = 20;
+export const computedReceiptsMax = 20;
 
 /** Requests whose count is remembered: a process sees a handful of tool sets, each with a few steps. */
 export const rememberedCountsMax = 500;

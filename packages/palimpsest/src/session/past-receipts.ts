@@ -13,9 +13,9 @@ import { ratesForModel } from "../cache/cache-rates.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import { estimateBlock } from "../tokens/estimate-block.ts";
 import { findModel } from "../tokens/known-models.ts";
-import { makeReceipt } from "../transcript/make-receipt.ts";
+import { makeReceipt, type ReceiptInput } from "../transcript/make-receipt.ts";
 import { openCountedAt } from "./counted-log.ts";
-import { branchReceiptsMax } from "./limits.ts";
+import { computedReceiptsMax } from "./limits.ts";
 import type { OpenLogOptions } from "./open-log.ts";
 
 export interface RecordedEdit {
@@ -29,7 +29,7 @@ export interface RecordedEdit {
   readonly because: string | undefined;
   /** Number of results or entries that it names. */
   readonly count: number | undefined;
-  /** Undefined if none was written: other tools write no receipts, and an offload needs none, because it happens before the result is first sent. */
+  /** Undefined if none was written or computed: other agents write no receipts, and an offload needs none, because it happens before the result is first sent. */
   readonly receipt: RecordedReceipt | undefined;
   /** Whether undoing it would change anything. */
   readonly undoes: boolean;
@@ -169,41 +169,65 @@ async function readReceiptAt(source: ByteSource, place: ByteRange): Promise<Reco
   return isObject(line) ? readReceipt(field(line, "receipt")) : undefined;
 }
 
-interface BranchLog extends Pick<OpenLogOptions, "source" | "origin"> {
+interface EditedLog extends Pick<OpenLogOptions, "source" | "origin"> {
   readonly fold: Fold;
   readonly edits: readonly RecordedEdit[];
 }
 
 /**
- * A branch has no receipt in its line. The views before and after it are computed by reading the log up to the leaf that
- * was left and up to the branch. That costs two readings of the log per branch, so only the newest branches get a receipt.
+ * Receipts for edits whose lines have none: a branch, and a boundary that another agent wrote. The views before and after
+ * the edit are computed by reading the log up to either point. That costs two readings of the log per edit, so only the
+ * newest get a receipt.
  */
-export async function addBranchReceipts(deps: BlobsDep, log: BranchLog): Promise<readonly RecordedEdit[]> {
-  const branches = log.edits.filter(({ kind, receipt }) => kind === "branch" && receipt === undefined);
-  const newest = new Set(branches.slice(-branchReceiptsMax).map(({ id }) => id));
+export async function addComputedReceipts(deps: BlobsDep, log: EditedLog): Promise<readonly RecordedEdit[]> {
+  const changes = log.edits.flatMap(({ id, receipt }) =>
+    receipt === undefined ? (findViewChange(log.fold, id) ?? []) : [],
+  );
+  const changeByEdit = new Map(changes.slice(-computedReceiptsMax).map((change) => [change.edit, change]));
   const edits: RecordedEdit[] = [];
   for (const edit of log.edits) {
-    const receipt = newest.has(edit.id) ? await makeBranchReceipt(deps, log, edit.id) : undefined;
-    edits.push(receipt === undefined ? edit : { ...edit, receipt });
+    const change = changeByEdit.get(edit.id);
+    const receipt = change === undefined ? undefined : await computeReceipt(deps, log, change);
+    edits.push(receipt === undefined ? edit : { ...edit, cause: edit.cause ?? receipt.cause, receipt });
   }
   return edits;
 }
 
-async function makeBranchReceipt(
+interface ViewChange extends Pick<ReceiptInput, "cause" | "nature"> {
+  readonly edit: EntryId;
+  /** The last entries of the log as it was before the change and after it. */
+  readonly before: EntryId;
+  readonly after: EntryId;
+}
+
+/** Undefined for other kinds, and for a boundary without a summary, which has no effect. */
+function findViewChange({ path }: Fold, id: EntryId): ViewChange | undefined {
+  const entry = path.find(id)?.entry;
+  if (entry?.kind !== "edit") return undefined;
+  const { edit } = entry;
+  if (edit.type === "branch" && edit.from !== undefined)
+    return { edit: id, before: edit.from, after: id, cause: "branch", nature: "reduced" };
+  if (edit.type !== "boundary") return undefined;
+  const { entries } = path;
+  const behind = entries.slice(entries.indexOf(entry) + 1);
+  const summary = behind.find((later) => later.kind === "user" && later.summary)?.id;
+  if (summary === undefined) return undefined;
+  const { trigger = "compaction" } = edit.metadata;
+  return { edit: id, before: id, after: summary, cause: trigger, nature: "summarised" };
+}
+
+async function computeReceipt(
   deps: BlobsDep,
-  { fold, source, origin }: BranchLog,
-  branch: EntryId,
+  { source, origin }: EditedLog,
+  change: ViewChange,
 ): Promise<RecordedReceipt | undefined> {
-  const entry = fold.path.find(branch)?.entry;
-  const left = entry?.kind === "edit" && entry.edit.type === "branch" ? entry.edit.from : undefined;
-  if (left === undefined) return undefined;
-  const before = await openCountedAt(deps, { source, origin, at: left });
-  const after = await openCountedAt(deps, { source, origin, at: branch });
+  const before = await openCountedAt(deps, { source, origin, at: change.before });
+  const after = await openCountedAt(deps, { source, origin, at: change.after });
   if (before === undefined || after === undefined) return undefined;
   const { cause, lines, tokensBefore, tokensAfter, price } = makeReceipt({
-    edits: [branch],
-    cause: "branch",
-    nature: "reduced",
+    edits: [change.edit],
+    cause: change.cause,
+    nature: change.nature,
     before: before.fold.shown(),
     after: after.fold.shown(),
     count: estimateBlock,

@@ -17,6 +17,7 @@ import {
   parseDraft,
   placeDraft,
   type PlacedEntry,
+  readBack,
   repeatSetting,
 } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
@@ -26,6 +27,7 @@ import { type CountedLog, type ReadLogOptions, readLog } from "./counted-log.ts"
 import { redactDrafts, type RedactionDep } from "./redaction.ts";
 import { checkLineSize } from "./scan-lines.ts";
 import { findUndoneBeforeFold, haveSameView } from "./tail-fold.ts";
+import { WriteGroup } from "./write-group.ts";
 
 export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, RedactionDep, ReadLogOptions {}
 
@@ -104,6 +106,7 @@ export class Session {
   readonly count: ReceiptInput["count"];
   readonly #deps: SessionDeps;
   readonly #writer: TranscriptWriter;
+  readonly writes: WriteGroup;
   #circumstances: SessionFields;
   #log: CountedLog;
   #reader: string | undefined;
@@ -116,6 +119,7 @@ export class Session {
     this.count = deps.count ?? deps.counter?.believedBlock ?? memoizeCount(estimateBlock);
     this.#deps = deps;
     this.#writer = parts.writer;
+    this.writes = new WriteGroup(parts.writer);
     this.#log = parts.log;
     this.#circumstances = parts.circumstances;
   }
@@ -207,7 +211,7 @@ export class Session {
 
   /** What an edit would do now. Writes nothing; the ids in the receipt belong to no entry. */
   foresee(input: EditInput): EditPreview {
-    const entries = readDrafts(this.#place(input.drafts));
+    const entries = this.#place(input.drafts).map(readBack);
     const after = this.fold.preview(entries);
     const tokens = this.ledger.estimateView([...after.values()].flat());
     return { receipt: this.#makeReceipt({ entries, after }, input), tokens };
@@ -231,7 +235,7 @@ export class Session {
   async #edit(input: EditInput): Promise<EditOutcome> {
     await this.#readBackForUndo(input);
     const raws = anchorSegment(this.#place(await redactDrafts(this.#deps, input.drafts)));
-    const entries = readDrafts(raws);
+    const entries = raws.map(readBack);
     const receipt = this.#makeReceipt({ entries, after: this.fold.preview(entries) }, input);
     const withReceipt = raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw));
     const appended = await this.#write(withReceipt, entries);
@@ -367,7 +371,7 @@ export class Session {
       const line = JSON.stringify(raw);
       const tooLarge = checkLineSize(line);
       if (tooLarge !== undefined) return tooLarge;
-      const outcome = await this.#writer.append([line]);
+      const outcome = await this.writes.append(line);
       if (outcome.kind === "failed") return outcome;
       const start = outcome.at[0] ?? 0;
       const step = this.fold.append({ entry: parsed[nth] ?? parseDraft(line), start, end: start + utf8Length(line) });
@@ -382,10 +386,6 @@ export class Session {
     this.adoptLog((await readLog(this.#deps, this.id)) ?? this.#log);
   }
 }
-
-/** The entries as they read back. A receipt that is added to the line later does not change them. */
-const readDrafts = (raws: readonly PlacedEntry[]): readonly Entry[] =>
-  raws.map((raw) => parseDraft(JSON.stringify(raw)));
 
 export const isMessage = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 

@@ -40,8 +40,11 @@ export const escapeReminderTag = (text: string): string => text.replaceAll(/<(?=
 /** Types that other clients log only for display: permissions, hook output that went to the screen. */
 const uiOnlyTypes: ReadonlySet<string> = new Set(["command_permissions", "hook_success", "hook_system_message"]);
 
+/** Types in which Claude Code records what a request had besides its messages. */
+const recordTypes: ReadonlySet<string> = new Set(["prompt_snapshot", "session_context"]);
+
 function attachmentBody(type: string, attachment: JsonObject): string | undefined {
-  if (uiOnlyTypes.has(type)) return undefined;
+  if (uiOnlyTypes.has(type) || recordTypes.has(type)) return undefined;
   const content = field(attachment, "content");
   switch (type) {
     case "queued_command":

@@ -153,6 +153,9 @@ const toTextBlock = (text: string): TextBlock => ({ type: "text", text });
 /** Readers of such logs look for this text. */
 export const boundaryText = "Conversation compacted";
 
+/** The entry as it reads back. A receipt that is added to its line later does not change it. */
+export const readBack = (raw: PlacedEntry): Entry => parseDraft(JSON.stringify(raw));
+
 /** Every draft must parse as an entry; if not, it is a bug. */
 export function parseDraft(line: string): Entry {
   const outcome = readEntry(parseJson(line));

@@ -78,7 +78,7 @@ export class Flattener {
     this.#looks = options.looks ?? new ResultLooks();
   }
 
-  /** Unchanged messages are the same objects as before; the cost is proportional to what changed. */
+  /** Unchanged messages are the same objects as before: the cost is what changed. */
   get groups(): readonly Message[] {
     for (const { index, role, content } of this.#changed) this.#messages[index] = { role, content: [...content] };
     this.#changed.clear();
@@ -89,12 +89,12 @@ export class Flattener {
     return this.#open;
   }
 
-  /** Blocks as shown, with the entry each comes from. */
-  *shown(): Generator<{ readonly block: Block; readonly entry: EntryId }> {
+  /** Blocks as shown, with the entry each comes from and the index of its message. */
+  *shown(): Generator<{ readonly block: Block; readonly entry: EntryId; readonly message: number }> {
     for (const group of this.#groups) {
       for (const [at, block] of group.content.entries()) {
         const entry = group.sources[at];
-        if (entry !== undefined) yield { block, entry };
+        if (entry !== undefined) yield { block, entry, message: group.index };
       }
     }
   }

@@ -123,6 +123,13 @@ export class Fold {
     return this.#flattener.groups;
   }
 
+  /** The entry that each block of `messages` comes from. */
+  get sources(): readonly (readonly EntryId[])[] {
+    const sources: EntryId[][] = this.messages.map(() => []);
+    for (const { entry, message } of this.#flattener.shown()) sources[message]?.push(entry);
+    return sources;
+  }
+
   get openCalls(): ReadonlySet<ToolUseId> {
     return this.#flattener.open;
   }

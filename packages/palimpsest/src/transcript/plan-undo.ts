@@ -183,11 +183,12 @@ export function activeBoundaries(path: readonly Entry[], undone: ReadonlySet<Ent
   return found;
 }
 
-/** Whether the next content is a summary. The summary of a later boundary, in force or not, belongs to that one. */
+/** Whether the next content is a summary, apart from attachments. The summary of a later boundary, in force or not, belongs to that one. */
 function isFollowedBySummary(path: readonly Entry[], boundary: number): boolean {
   for (let at = boundary + 1; at < path.length; at += 1) {
     const entry = path[at];
     if (entry === undefined || (entry.kind === "edit" && entry.edit.type === "boundary")) return false;
+    if (entry.kind === "attachment") continue;
     if (toItem(entry, { at: 0, origin: "ours" }) !== undefined) return entry.kind === "user" && entry.summary;
   }
   return false;

@@ -85,7 +85,7 @@ export class Projection {
   readonly #options: ProjectOptions;
   readonly #editAt = new Map<EntryId, number>();
   /** A boundary whose summary has not been written: it has no effect, so a crash between the two loses nothing. */
-  #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
+  #waiting: WaitingBoundary | undefined;
   /** Set after an undone boundary: its summary, and then the attachments made for it, are skipped too. */
   #skipping: SkippedBoundary | undefined;
   #at = 0;
@@ -125,7 +125,11 @@ export class Projection {
     const item = toItem(entry, { at, origin });
     if (item === undefined || this.#belongsToUndone(entry)) return { kind: "none" };
     const waiting = this.#waiting;
-    this.#waiting = undefined;
+    // Claude Code writes attachments between a boundary and its summary. They are of the view behind the boundary.
+    this.#waiting =
+      waiting !== undefined && entry.kind === "attachment"
+        ? { ...waiting, attachments: [...waiting.attachments, item.entry] }
+        : undefined;
     if (waiting !== undefined && entry.kind === "user" && entry.summary) {
       this.structureAt = at;
       this.compactedAt = at;
@@ -140,6 +144,8 @@ export class Projection {
 
   #belongsToUndone(entry: Entry): boolean {
     const skipping = this.#skipping;
+    // Between a boundary and its summary.
+    if (skipping?.next === "summary" && entry.kind === "attachment") return isMadeForBoundary(entry, skipping.of);
     this.#skipping = undefined;
     const isPart = skipping !== undefined && isSkipped(entry, skipping);
     if (isPart) this.#skipping = { of: skipping.of, next: "attachments" };
@@ -174,7 +180,7 @@ export class Projection {
       case "leave-out":
         return this.#leaveOut(edit);
       case "boundary":
-        this.#waiting = { entry, edit };
+        this.#waiting = { entry, edit, attachments: [] };
         return { kind: "none" };
       case "pin":
         this.pins.add(edit.entry);
@@ -286,10 +292,12 @@ export class Projection {
     return { kind: "rebuilt" };
   }
 
-  #compact(waiting: { readonly entry: EditEntry; readonly edit: Boundary }, summary: Item): void {
-    const { front, pinned, kept } = survivors(this.items, this.pins, waiting.edit.metadata);
-    this.items = [...front, summary, ...pinned, ...kept];
-    this.boundaries.push(waiting.entry);
+  #compact({ entry, edit, attachments }: WaitingBoundary, summary: Item): void {
+    const behind = this.items.filter((item) => attachments.includes(item.entry));
+    const before = behind.length === 0 ? this.items : this.items.filter((item) => !behind.includes(item));
+    const { front, pinned, kept } = survivors(before, this.pins, edit.metadata);
+    this.items = [...front, ...behind, summary, ...pinned, ...kept];
+    this.boundaries.push(entry);
     this.#releaseAll();
   }
 
@@ -312,6 +320,13 @@ export class Projection {
   #dropThinkingOf(entries: ReadonlySet<EntryId>): void {
     this.items = this.items.map((item) => (entries.has(item.entry) ? { ...item, thinking: "left-out" } : item));
   }
+}
+
+interface WaitingBoundary {
+  readonly entry: EditEntry;
+  readonly edit: Boundary;
+  /** Written since. */
+  readonly attachments: readonly EntryId[];
 }
 
 interface SkippedBoundary {

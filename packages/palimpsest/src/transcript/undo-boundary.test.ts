@@ -40,3 +40,30 @@ describe("an undo of a boundary", () => {
     expect(shown).toContain("begun anew");
   });
 });
+
+describe("attachments between another tool's boundary and its summary", () => {
+  const date = attached("t", { type: "date", content: "a Monday" });
+  const compacted = [...start, theirs, date, queued, summary("s")];
+
+  it("belong to the view behind it: everything before the boundary has left", () => {
+    const shown = look(folded(compacted)).join("\n");
+    expect(shown).not.toContain("one");
+    expect(shown).toMatch(/a Monday.*and the docs.*s$/s);
+  });
+
+  it("without a summary are said like any other, and the boundary has no effect", () => {
+    const shown = look(folded([...start, theirs, date, user("u2"), summary("s")])).join("\n");
+    expect(shown).toMatch(/one.*a Monday.*u2.*s$/s);
+  });
+
+  it("are taken back with the boundary, except what the user said", () => {
+    const shown = look(folded([...compacted, undo("d", "b")])).join("\n");
+    expect(shown).toMatch(/one.*and the docs$/s);
+    expect(shown).not.toContain("a Monday");
+  });
+
+  it("what Claude Code records of a request is not said", () => {
+    const snapshot = attached("p", { type: "prompt_snapshot", tools: [{ name: "Agent" }] });
+    expect(look(folded([...start, snapshot, user("u2")]))).toEqual(look(folded([...start, user("u2")])));
+  });
+});

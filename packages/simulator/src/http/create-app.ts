@@ -7,6 +7,7 @@ import type { ApiCall, Simulator } from "../simulator.ts";
 import { readBody } from "./read-body.ts";
 import { ConnectionDropped, type Connection, cutBody, eventBody, formatSse, streamResponse } from "./event-body.ts";
 import type { OpenAiCall } from "../openai/open-ai-api.ts";
+import { openAiErrorBody, refuseRequest } from "../openai/open-ai-refusal.ts";
 
 interface Env {
   readonly Bindings: Connection;
@@ -56,8 +57,8 @@ export function createApp(simulator: Simulator): Hono<Env> {
     if (isOpenAiClient(context.req.raw.headers)) return openai.model(context, id);
     return respond(context, simulator.model({ headers: context.req.raw.headers }, id));
   });
-  // Clients use it to see whether the server is up.
-  app.get("/", (context) => context.body(null, 200));
+  // Clients use these to see whether the server is up.
+  for (const path of ["/", "/api/hello"]) app.get(path, (context) => context.body(null, 200));
   app.notFound((context) => {
     const { method, path } = context.req;
     return refuse(context, refusal("not_found_error", `Not found: ${method} ${path}`));
@@ -182,6 +183,12 @@ function mountOpenAi(app: Hono<Env>, simulator: Simulator): SharedOpenAiRoutes {
     "/v1/responses/input_tokens",
     handlePost((call) => simulator.openai.inputTokens(call)),
   );
+  // Codex asks for a WebSocket first; this status makes it use HTTP at once, any other one after many tries.
+  app.get("/v1/responses", (context) =>
+    isWebSocketUpgrade(context.req.raw.headers)
+      ? Response.json(openAiErrorBody(webSocketRefusal), { status: webSocketRefusal.status })
+      : context.notFound(),
+  );
   app.get("/v1/responses/:id", (context) =>
     respond(context, simulator.openai.response(pickHeaders(context), context.req.param("id"))),
   );
@@ -194,5 +201,9 @@ function mountOpenAi(app: Hono<Env>, simulator: Simulator): SharedOpenAiRoutes {
     refuse: (context, refused) => respond(context, simulator.openai.refuse(refused, context.req.path)),
   };
 }
+
+const isWebSocketUpgrade = (headers: Headers): boolean => headers.get("upgrade")?.toLowerCase() === "websocket";
+
+const webSocketRefusal = refuseRequest("Responses are not offered over a WebSocket here. Use HTTP.", { status: 426 });
 
 const pickHeaders = ({ req }: Route): Pick<OpenAiCall, "headers"> => ({ headers: req.raw.headers });

@@ -1,5 +1,5 @@
 import { invalidValue, type OpenAiRefusal, refuseRequest, parameterNotSupported } from "./open-ai-refusal.ts";
-import { type Part, type OpenAiRequest, type Item, isImageUrl } from "./open-ai-request.ts";
+import { type Part, type OpenAiRequest, type Item, isImageUrl, listCallableTools } from "./open-ai-request.ts";
 import type { OpenAiModel } from "./open-ai-models.ts";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 
@@ -48,16 +48,20 @@ function checkCacheFields({ cache }: OpenAiRequest, model: OpenAiModel): OpenAiR
   return undefined;
 }
 
-function checkTools({ tools, toolChoice, api }: OpenAiRequest): OpenAiRefusal | undefined {
+function checkTools({ tools: sent, items, toolChoice, api }: OpenAiRequest): OpenAiRefusal | undefined {
+  const tools = listCallableTools(sent, items);
   const names = new Set<string>();
-  for (const [at, { name }] of tools.entries()) {
-    if (names.has(name))
-      return refuseRequest(`Duplicate tool name: '${name}'. Tool names must be unique.`, {
+  const fullNames = new Set<string>();
+  for (const [at, { name, namespace }] of tools.entries()) {
+    const fullName = namespace === undefined ? name : `${namespace}.${name}`;
+    if (fullNames.has(fullName))
+      return refuseRequest(`Duplicate tool name: '${fullName}'. Tool names must be unique.`, {
         param: api === "chat" ? `tools[${at}].function.name` : `tools[${at}].name`,
       });
+    fullNames.add(fullName);
     names.add(name);
   }
-  if (tools.length === 0 && toolChoice !== "auto" && toolChoice !== "none")
+  if (sent.length + tools.length === 0 && toolChoice !== "auto" && toolChoice !== "none")
     return refuseRequest("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.", {
       param: "tool_choice",
     });
@@ -196,14 +200,17 @@ export function checkResponsesPairs(items: readonly Item[]): OpenAiRefusal | und
     : refuseRequest(`No tool output found for function call ${first}.`, { param: "input" });
 }
 
-/** Reasoning is sent together with the item that followed it, never alone. */
+/**
+ * Reasoning is sent together with the item that followed it. At the end it may stand alone: Codex keeps what arrived
+ * whole of a broken stream.
+ */
 export function checkReasoningPlace(items: readonly Item[]): OpenAiRefusal | undefined {
   for (const [at, item] of items.entries()) {
     if (item.kind !== "reasoning") continue;
     const next = items[at + 1];
-    // Reasoning items may follow each other; the last of them must be followed by something else.
-    if (next?.kind === "reasoning") continue;
-    const follows = next?.kind === "call" || (next?.kind === "message" && next.role === "assistant");
+    // Reasoning items may follow each other; the last of them must be followed by what it led to.
+    if (next === undefined || next.kind === "reasoning") continue;
+    const follows = next.kind === "call" || (next.kind === "message" && next.role === "assistant");
     if (!follows)
       return refuseRequest(`Item '${item.id}' of type 'reasoning' was provided without its required following item.`, {
         param: "input",

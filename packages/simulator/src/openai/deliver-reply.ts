@@ -159,7 +159,7 @@ const toResponsesReply = ({ id, at, request, model, decided }: OpenAiReply): Res
 });
 
 /** Lists the user messages verbatim, except those that an earlier compaction replaced, followed by the item that replaces everything else. */
-function compactionBody({ id, at, decided, model }: OpenAiReply): object {
+function compactionBody({ id, at, decided, model, request }: OpenAiReply): object {
   return {
     id,
     object: "response.compaction",
@@ -168,7 +168,7 @@ function compactionBody({ id, at, decided, model }: OpenAiReply): object {
       ...decided.shown.flatMap((item, place) => userMessage(item, `${id} ${place}`)),
       ...decided.output.items.map(outputItem),
     ],
-    usage: responsesUsage(sumUsage({ ...decided, model })),
+    usage: responsesUsage(sumUsage({ ...decided, model }), request),
   };
 }
 

@@ -37,6 +37,8 @@ export function listShownItems(deps: ShownItemsDeps, inputs: ShownItemsInput): S
   if (refused !== undefined) return refused;
   const shown: ShownItem[] = [];
   if (opened !== undefined) {
+    // A definition stays valid, or the model could call nothing that it called before.
+    shown.push(...full.items.slice(0, start).filter((item) => item.kind === "tools"));
     if (opened.covers === "beside") shown.push(...userMessages(deps.seal, full.items.slice(0, start)));
     shown.push({ kind: "compaction", summary: opened.summary });
   }
@@ -44,7 +46,7 @@ export function listShownItems(deps: ShownItemsDeps, inputs: ShownItemsInput): S
   const keepsAll = reasoningContext(inputs) === "all_turns";
   for (const [at, item] of rest.entries()) {
     if (item.kind !== "reasoning") {
-      if (item.kind === "message" || item.kind === "call" || item.kind === "output") shown.push(item);
+      if (isShownAsSent(item)) shown.push(item);
       continue;
     }
     const thought = openReasoning(deps.seal, item);
@@ -53,6 +55,9 @@ export function listShownItems(deps: ShownItemsDeps, inputs: ShownItemsInput): S
   }
   return { kind: "shown", items: shown };
 }
+
+const isShownAsSent = (item: Item): item is Extract<Item, { kind: "message" | "call" | "output" | "tools" }> =>
+  item.kind === "message" || item.kind === "call" || item.kind === "output" || item.kind === "tools";
 
 const reasoningContext = ({ request, model }: ShownItemsInput): "current_turn" | "all_turns" =>
   request.reasoning.context === "auto" ? model.reasoningContext : request.reasoning.context;

@@ -145,11 +145,21 @@ describe("the cache since GPT-5.6", () => {
   it("writes the end of a request, and the next one reads to that exact token", async () => {
     const { ask } = asking();
     const first = await ask(body(words(2_000)));
-    expect(first).toMatchObject({ cached: 0, written: first.input, short: first.input, long: 0 });
+    expect(first).toMatchObject({ cached: 0, written: first.input });
     const grown = [user(words(2_000)), { role: "assistant", content: "Well." }, user("More")];
     const next = await ask(body(grown));
     expect(next.cached).toBe(first.input);
     expect(next.written).toBe(next.input - next.cached);
+  });
+
+  it("says for how long it wrote only if the request controls its cache", async () => {
+    const { ask } = asking();
+    for (const [request, short] of [
+      [body(words(2_000)), false],
+      [body(words(3_000), { prompt_cache_options: {} }), true],
+      [body([marked(words(4_000))]), true],
+    ] as const)
+      expect((await ask(request)).short !== undefined).toBe(short);
   });
 
   it("a text that only begins alike is not read: there is no breakpoint inside it", async () => {

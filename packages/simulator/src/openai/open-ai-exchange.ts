@@ -14,7 +14,7 @@ import { createRandom } from "../random.ts";
 import type { CachePlan, OpenAiCache, CacheDiagnosis, OpenAiFingerprints, ModelRun } from "./open-ai-cache.ts";
 import { checkFit, checkRequest } from "./check-request.ts";
 import { compactionUnavailable, type OpenAiRefusal, refuseRequest, translateRefusal } from "./open-ai-refusal.ts";
-import type { OpenAiRequest } from "./open-ai-request.ts";
+import { listCallableTools, type OpenAiRequest } from "./open-ai-request.ts";
 import type { OpenAiModel } from "./open-ai-models.ts";
 import {
   ItemIds,
@@ -265,7 +265,9 @@ export class OpenAiExchange {
     }
     const walk = new PromptWalk(this.#deps.known, chain);
     const { seal } = this.#deps;
-    const output = composeOutput({ move: reply.move, request, model, tokensMax, seal, walk, ids: this.#ids });
+    const tools = listCallableTools(request.tools, items);
+    const output = composeOutput({ move: reply.move, request, model, tools, tokensMax, seal, walk, ids: this.#ids });
+    reply.called?.(output.items.flatMap((item) => (item.kind === "call" ? [item.callId] : [])));
     const { outputTokens, reasoningTokens } = output;
     const run = { promptTokens: prompt.tokens, plan, outputTokens, reasoningTokens };
     return { kind: "output", output, run, pauseMillis: reply.move.pauseMs };

@@ -7,6 +7,7 @@ import {
   type Part,
   type Ttl,
   type OpenAiRequest,
+  type RequestTool,
   mediaBlock,
   resolveServiceTier,
 } from "./open-ai-request.ts";
@@ -48,7 +49,7 @@ export interface Salts {
 
 /** An item whose seal was opened. */
 export type ShownItem =
-  | Extract<Item, { kind: "message" | "call" | "output" }>
+  | Extract<Item, { kind: "message" | "call" | "output" | "tools" }>
   | { readonly kind: "reasoning"; readonly thought: string; readonly chain: string }
   | { readonly kind: "compaction"; readonly summary: string };
 
@@ -77,7 +78,7 @@ export interface BuiltPrompt {
 export function buildPrompt(inputs: BuildPromptInput): BuiltPrompt {
   const { request, modelId, items, known, binding } = inputs;
   const walk = new PromptWalk(known);
-  for (const tool of request.tools) walk.add(`tool:${JSON.stringify(tool)}`, aroundTokens);
+  for (const tool of request.tools) walk.tool(tool);
   if (request.format !== undefined) walk.add(`format:${JSON.stringify(request.format)}`, 0);
   if (request.instructions !== undefined) walk.message("developer", [{ kind: "text", text: request.instructions }]);
   const shown: ShownItem[] = [];
@@ -106,12 +107,19 @@ function promptSalts({ request, items }: BuildPromptInput, model: string): Salts
     model,
     serviceTier: resolveServiceTier(request.serviceTier),
     cacheKey: request.cache.key ?? "",
-    tools: shortHash(JSON.stringify(request.tools)),
+    tools: shortHash(JSON.stringify(request.tools.map(toolText))),
     format: request.format === undefined ? "" : shortHash(JSON.stringify(request.format)),
     effort: request.reasoning.effort ?? "",
     verbosity: request.verbosity ?? "",
     compaction: compaction === undefined ? "" : shortHash(compaction.summary),
   };
+}
+
+/** A function needs no kind: it was the only one once, and its tokens stay the same. */
+function toolText(tool: RequestTool): string {
+  if (tool.kind === "hosted") return tool.sent;
+  const { kind, ...shown } = tool;
+  return JSON.stringify(kind === "function" ? shown : tool);
 }
 
 /** Overhead of a message, a call, a result or a definition. */
@@ -146,6 +154,9 @@ export class PromptWalk {
       case "output":
         this.message(`output:${item.callId}`, item.parts);
         break;
+      case "tools":
+        for (const tool of item.tools) this.tool(tool);
+        break;
       case "reasoning":
         this.add(`reasoning:${item.thought}`, 0);
         break;
@@ -154,6 +165,10 @@ export class PromptWalk {
         break;
     }
     this.#ends.push({ chain: this.#chain, tokensUpTo: this.#tokens });
+  }
+
+  tool(tool: RequestTool): void {
+    this.add(`tool:${toolText(tool)}`, aroundTokens);
   }
 
   message(role: string, parts: readonly Part[]): void {

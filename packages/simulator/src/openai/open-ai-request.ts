@@ -20,9 +20,13 @@ export type Item =
       readonly kind: "call";
       readonly callId: string;
       readonly name: string;
-      /** JSON, as the model wrote it. */
+      /** As the model wrote it: JSON, or any text for a custom tool. */
       readonly arguments: string;
       readonly id?: string;
+      /** The namespace of its tool. */
+      readonly namespace?: string;
+      /** Present if its tool takes text. */
+      readonly input?: "text";
     }
   | { readonly kind: "output"; readonly callId: string; readonly parts: readonly Part[] }
   | {
@@ -33,6 +37,8 @@ export type Item =
     }
   | { readonly kind: "compaction"; readonly sealed: string }
   | { readonly kind: "compaction-trigger" }
+  /** Tools that are defined in the conversation; they may be called from here on. */
+  | { readonly kind: "tools"; readonly tools: readonly RequestTool[] }
   | { readonly kind: "reference"; readonly id: string };
 
 /** `sent`: the part as it came, if it may have to be sent back unchanged. */
@@ -49,11 +55,49 @@ interface ExplicitBreakpoint {
 
 export type Ttl = "30m" | "12h";
 
+export type RequestTool = FunctionTool | CustomTool | HostedTool;
+
 interface FunctionTool {
+  readonly kind: "function";
   readonly name: string;
   readonly description?: string;
   readonly parameters: JsonObject;
   readonly strict?: boolean;
+  readonly namespace?: string;
+}
+
+/** A tool whose input is text, perhaps of a grammar, instead of JSON. */
+interface CustomTool {
+  readonly kind: "custom";
+  readonly name: string;
+  readonly description?: string;
+  readonly format?: JsonObject;
+  readonly namespace?: string;
+}
+
+/** A tool that the server runs: part of the prompt, but no responder calls it. */
+interface HostedTool {
+  readonly kind: "hosted";
+  readonly type: string;
+  /** As it was sent, in JSON. */
+  readonly sent: string;
+}
+
+export type CallableTool = Exclude<RequestTool, HostedTool>;
+
+/** All tools that the model may call: those of the request, then those that the conversation defines. */
+export function listCallableTools(
+  tools: readonly RequestTool[],
+  items: readonly { readonly kind: string; readonly tools?: readonly RequestTool[] }[],
+): readonly CallableTool[] {
+  const defined = items.flatMap((item) => item.tools ?? []);
+  return [...tools, ...defined].filter((tool) => tool.kind !== "hosted");
+}
+
+/** The name by which responders know a tool: its own, or with its namespace if another tool has the same name. */
+export function responderToolName(tool: CallableTool, tools: readonly CallableTool[]): string {
+  const isShared = tools.some((other) => other.name === tool.name && other.namespace !== tool.namespace);
+  return isShared && tool.namespace !== undefined ? `${tool.namespace}.${tool.name}` : tool.name;
 }
 
 export type ToolChoice = "auto" | "none" | "required" | { readonly name: string };
@@ -92,7 +136,7 @@ export interface OpenAiRequest {
   readonly items: readonly Item[];
   /** The path of each item in the body, as error messages name it. Same index as `items`. */
   readonly places: readonly string[];
-  readonly tools: readonly FunctionTool[];
+  readonly tools: readonly RequestTool[];
   readonly toolChoice: ToolChoice;
   readonly parallelCalls: "allowed" | "refused";
   readonly maxOutputTokens?: number;

@@ -2,7 +2,15 @@ import { shortHash } from "../prompt/canonical-block.ts";
 import type { Move, MoveBlock } from "../responder/responder.ts";
 import { longestFittingPrefix, callTokens, findStopSequence } from "../reply/compose-reply.ts";
 import { countTokens } from "../prompt/count-tokens.ts";
-import { type OpenAiRequest, type OutputFormat, type Part, toMessagesBlock } from "./open-ai-request.ts";
+import {
+  type CallableTool,
+  listCallableTools,
+  type OpenAiRequest,
+  type OutputFormat,
+  type Part,
+  responderToolName,
+  toMessagesBlock,
+} from "./open-ai-request.ts";
 import type { OpenAiModel } from "./open-ai-models.ts";
 import type { PromptWalk, ShownItem } from "./open-ai-prompt.ts";
 import { field, isObject, type JsonObject, tryParseJson, type Json, parseJson } from "palimpsest/internal/schema/json";
@@ -19,6 +27,9 @@ export type OutputItem =
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
+      readonly namespace?: string;
+      /** Present if its tool takes text. */
+      readonly input?: "text";
     }
   | {
       readonly kind: "reasoning";
@@ -43,6 +54,8 @@ interface ComposeOutputInput {
   readonly move: Extract<Move, { kind: "say" }>;
   readonly request: OpenAiRequest;
   readonly model: OpenAiModel;
+  /** What the responder may call. */
+  readonly tools: readonly CallableTool[];
   readonly tokensMax: number;
   readonly seal: ItemSeal;
   /** Positioned at the end of the prompt. */
@@ -145,18 +158,28 @@ class OutputComposer {
     walk.item({ kind: "reasoning", thought, chain });
   }
 
-  #call({ name, input, id, rawInput }: Extract<MoveBlock, { type: "tool_use" }>): void {
-    const { ids, walk } = this.#inputs;
-    const json = rawInput ?? JSON.stringify(input);
-    const cost = countTokens(`${name}${json}`) + callTokens;
+  #call({ name: calledName, input, id, rawInput }: Extract<MoveBlock, { type: "tool_use" }>): void {
+    const { ids, walk, tools } = this.#inputs;
+    const tool = tools.find((one) => responderToolName(one, tools) === calledName);
+    const isText = tool?.kind === "custom";
+    const name = tool?.name ?? calledName;
+    const written = rawInput ?? (isText ? customInput(input) : JSON.stringify(input));
+    const cost = countTokens(`${name}${written}`) + callTokens;
     if (this.#outputTokens + cost > this.#inputs.tokensMax) {
       this.#outputTokens = this.#inputs.tokensMax;
       this.stopped = "full";
       return;
     }
     this.#outputTokens += cost;
-    const call = { kind: "call", callId: id ?? ids.next("call"), name, arguments: json } as const;
-    this.#items.push({ ...call, id: ids.next("fc") });
+    const call = {
+      kind: "call",
+      callId: id ?? ids.next("call"),
+      name,
+      arguments: written,
+      ...(tool?.namespace === undefined ? {} : { namespace: tool.namespace }),
+      ...(isText ? ({ input: "text" } as const) : {}),
+    } as const;
+    this.#items.push({ ...call, id: ids.next(isText ? "ctc" : "fc") });
     walk.item(call);
   }
 
@@ -174,6 +197,12 @@ class OutputComposer {
   }
 }
 
+/** A responder gives the text of a custom tool as its field `input`; without one it is the input's JSON. */
+function customInput(input: JsonObject): string {
+  const text = field(input, "input");
+  return typeof text === "string" ? text : JSON.stringify(input);
+}
+
 export interface MessagesRequestInput {
   readonly request: OpenAiRequest;
   readonly model: OpenAiModel;
@@ -183,7 +212,8 @@ export interface MessagesRequestInput {
 
 /** The request in the Messages API's shape, for responders. They only read it; nothing is validated again. */
 export function toMessagesRequest({ request, model, items, maxTokens }: MessagesRequestInput): MessagesRequest {
-  const lead = items.findIndex((item) => !isSystem(item));
+  const tools = listCallableTools(request.tools, items);
+  const lead = items.findIndex((item) => !isSystem(item) && item.kind !== "tools");
   const leading = items.slice(0, lead < 0 ? items.length : lead);
   const system = [
     ...(request.instructions === undefined ? [] : [request.instructions]),
@@ -192,9 +222,11 @@ export function toMessagesRequest({ request, model, items, maxTokens }: Messages
   return {
     model: request.model,
     max_tokens: maxTokens,
-    messages: mergeTurns(items.slice(leading.length).map(toTurn)),
+    messages: mergeTurns(items.slice(leading.length).flatMap((item) => toTurns(item, tools))),
     ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
-    ...(request.tools.length === 0 ? {} : { tools: request.tools.map(toWireTool), tool_choice: toToolChoice(request) }),
+    ...(tools.length === 0
+      ? {}
+      : { tools: tools.map((tool) => toWireTool(tool, tools)), tool_choice: toToolChoice(request) }),
     ...(request.stop.length === 0 ? {} : { stop_sequences: [...request.stop] }),
     ...(request.format === undefined ? {} : { output_config: { format: toOutputFormat(request.format) } }),
     ...(isThinking(request, model) ? { thinking: { type: "adaptive" } } : {}),
@@ -217,11 +249,17 @@ const isSystem = (item: ShownItem): boolean =>
 const joinTexts = (parts: readonly Part[]): string =>
   parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join("\n");
 
-const toWireTool = (tool: OpenAiRequest["tools"][number]): NonNullable<MessagesRequest["tools"]>[number] => ({
-  name: tool.name,
+const toWireTool = (
+  tool: CallableTool,
+  tools: readonly CallableTool[],
+): NonNullable<MessagesRequest["tools"]>[number] => ({
+  name: responderToolName(tool, tools),
   ...(tool.description === undefined ? {} : { description: tool.description }),
-  input_schema: { type: "object", ...tool.parameters },
+  input_schema: tool.kind === "custom" ? textSchema : { type: "object", ...tool.parameters },
 });
+
+/** How responders see a tool that takes text. */
+const textSchema = { type: "object" as const, properties: { input: { type: "string" } }, required: ["input"] };
 
 function toToolChoice({ toolChoice, parallelCalls }: OpenAiRequest): NonNullable<MessagesRequest["tool_choice"]> {
   const alone = parallelCalls === "refused" ? { disable_parallel_tool_use: true } : {};
@@ -235,25 +273,37 @@ interface MessageTurn {
   readonly blocks: readonly WireBlock[];
 }
 
-function toTurn(item: ShownItem): MessageTurn {
+/** Definitions of tools are no turn: the request lists them with its own. */
+function toTurns(item: ShownItem, tools: readonly CallableTool[]): readonly MessageTurn[] {
   switch (item.kind) {
     case "message":
-      return { role: item.role === "developer" ? "system" : item.role, blocks: item.parts.map(toMessagesBlock) };
+      return [{ role: item.role === "developer" ? "system" : item.role, blocks: item.parts.map(toMessagesBlock) }];
     case "call":
-      return {
-        role: "assistant",
-        blocks: [{ type: "tool_use", id: item.callId, name: item.name, input: parseArguments(item.arguments) }],
-      };
+      return [{ role: "assistant", blocks: [toToolUse(item, tools)] }];
     case "output":
-      return {
-        role: "user",
-        blocks: [{ type: "tool_result", tool_use_id: item.callId, content: item.parts.map(toMessagesBlock) }],
-      };
+      return [
+        {
+          role: "user",
+          blocks: [{ type: "tool_result", tool_use_id: item.callId, content: item.parts.map(toMessagesBlock) }],
+        },
+      ];
     case "reasoning":
-      return { role: "assistant", blocks: [{ type: "thinking", thinking: item.thought, signature: item.chain }] };
+      return [{ role: "assistant", blocks: [{ type: "thinking", thinking: item.thought, signature: item.chain }] }];
     case "compaction":
-      return { role: "user", blocks: [{ type: "text", text: `The conversation so far:\n${item.summary}` }] };
+      return [{ role: "user", blocks: [{ type: "text", text: `The conversation so far:\n${item.summary}` }] }];
+    case "tools":
+      return [];
   }
+}
+
+function toToolUse(call: Extract<ShownItem, { kind: "call" }>, tools: readonly CallableTool[]): WireBlock {
+  const tool = tools.find(({ name, namespace }) => name === call.name && namespace === call.namespace);
+  return {
+    type: "tool_use",
+    id: call.callId,
+    name: tool === undefined ? call.name : responderToolName(tool, tools),
+    input: call.input === "text" ? { input: call.arguments } : parseArguments(call.arguments),
+  };
 }
 
 /** Merges neighbours of one role into one message. */

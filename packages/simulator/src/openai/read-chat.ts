@@ -153,6 +153,7 @@ export function readChat(body: Json): ReadRequestOutcome {
       items: placed.map(({ item }) => item),
       places: placed.map(({ place }) => place),
       tools: (data.tools ?? []).map((tool) => ({
+        kind: "function",
         name: tool.function.name,
         ...optionalField("description", tool.function.description),
         parameters: tool.function.parameters ?? {},

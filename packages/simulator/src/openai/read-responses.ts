@@ -7,6 +7,7 @@ import {
   type OutputFormat,
   type Item,
   type Part,
+  type RequestTool,
   type ToolChoice,
   type OpenAiRequest,
   type ReadRequestOutcome,
@@ -17,6 +18,7 @@ import {
   inputTokensRequest,
   type ResponsesPart,
   type ResponsesRequest,
+  type ResponsesTool,
   responsesRequest,
 } from "./responses-request.ts";
 
@@ -100,12 +102,7 @@ function readPromptFields(data: PromptFields, body: Json): Omit<OpenAiRequest, "
     ...optionalField("instructions", data.instructions),
     items: readItems(data.input ?? [], body),
     places: itemPlaces(data.input ?? []),
-    tools: (data.tools ?? []).map((tool) => ({
-      name: tool.name,
-      ...optionalField("description", tool.description),
-      parameters: tool.parameters ?? {},
-      ...optionalField("strict", tool.strict),
-    })),
+    tools: (data.tools ?? []).flatMap((tool) => readTools(tool)),
     toolChoice: readToolChoice(data.tool_choice),
     parallelCalls: data.parallel_tool_calls === false ? "refused" : "allowed",
     stop: [],
@@ -120,6 +117,38 @@ function readPromptFields(data: PromptFields, body: Json): Omit<OpenAiRequest, "
     keep: "forgotten",
     ...optionalField("previousId", data.previous_response_id),
   };
+}
+
+/** A namespace becomes its tools; a tool of the server is kept as it was sent. */
+function readTools(tool: ResponsesTool, namespace?: string): readonly RequestTool[] {
+  switch (tool.type) {
+    case "function":
+      return [
+        {
+          kind: "function",
+          name: tool.name,
+          ...optionalField("description", tool.description),
+          parameters: tool.parameters ?? {},
+          ...optionalField("strict", tool.strict),
+          ...optionalField("namespace", namespace),
+        },
+      ];
+    case "custom":
+      return [
+        {
+          kind: "custom",
+          name: tool.name,
+          ...optionalField("description", tool.description),
+          ...optionalField("format", tool.format),
+          ...optionalField("namespace", namespace),
+        },
+      ];
+    case "namespace":
+      return tool.tools.flatMap((inner) => readTools(inner, tool.name));
+    case "web_search":
+    case "web_search_2025_08_26":
+      return [{ kind: "hosted", type: tool.type, sent: JSON.stringify(tool) }];
+  }
 }
 
 function readToolChoice(choice: ResponsesRequest["tool_choice"]): ToolChoice {
@@ -144,7 +173,7 @@ function readItems(input: string | readonly InputItem[], body: Json): readonly I
 const itemPlaces = (input: string | readonly InputItem[]): readonly string[] =>
   typeof input === "string"
     ? ["input"]
-    : input.map(({ type }, at) => `input[${at}].${type === "function_call_output" ? "output" : "content"}`);
+    : input.map(({ type }, at) => `input[${at}].${type?.endsWith("_output") === true ? "output" : "content"}`);
 
 function readItem(item: InputItem, came: Json | undefined): Item {
   switch (item.type) {
@@ -161,8 +190,22 @@ function readItem(item: InputItem, came: Json | undefined): Item {
         name: item.name,
         arguments: item.arguments,
         ...optionalField("id", item.id),
+        ...optionalField("namespace", item.namespace),
       };
+    case "custom_tool_call":
+      return {
+        kind: "call",
+        callId: item.call_id,
+        name: item.name,
+        arguments: item.input,
+        input: "text",
+        ...optionalField("id", item.id),
+        ...optionalField("namespace", item.namespace),
+      };
+    case "additional_tools":
+      return { kind: "tools", tools: item.tools.flatMap((tool) => readTools(tool)) };
     case "function_call_output":
+    case "custom_tool_call_output":
       return { kind: "output", callId: item.call_id, parts: readParts(item.output) };
     case "reasoning":
       return { kind: "reasoning", id: item.id, ...optionalField("sealed", item.encrypted_content) };

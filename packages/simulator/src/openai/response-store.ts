@@ -139,6 +139,8 @@ function itemChars(item: Item): number {
     case "reasoning":
     case "compaction":
       return (item.sealed?.length ?? 0) + aroundChars;
+    case "tools":
+      return JSON.stringify(item.tools).length + aroundChars;
     case "compaction-trigger":
     case "reference":
       return aroundChars;

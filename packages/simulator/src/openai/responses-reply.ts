@@ -33,7 +33,7 @@ export function responseBody(reply: ResponsesReply): JsonObject {
     incomplete_details:
       status === "completed" ? null : { reason: output.ending === "length" ? "max_output_tokens" : "content_filter" },
     output: output.items.map(outputItem),
-    usage: responsesUsage(usage),
+    usage: responsesUsage(usage, reply.request),
     ...(diagnosis === undefined ? {} : { prompt_cache_diagnostics: diagnosisBody(diagnosis) }),
   };
 }
@@ -96,11 +96,12 @@ export function outputItem(item: OutputItem): JsonObject {
     case "call":
       return {
         id: item.id,
-        type: "function_call",
+        type: item.input === "text" ? "custom_tool_call" : "function_call",
         status: "completed",
         call_id: item.callId,
         name: item.name,
-        arguments: item.arguments,
+        [callField(item)]: item.arguments,
+        ...(item.namespace === undefined ? {} : { namespace: item.namespace }),
       };
     case "reasoning":
       return {
@@ -114,15 +115,24 @@ export function outputItem(item: OutputItem): JsonObject {
   }
 }
 
+/** The field of a call, and the end of the names of its events. */
+const callField = ({ input }: Extract<OutputItem, { kind: "call" }>): "input" | "arguments" =>
+  input === "text" ? "input" : "arguments";
+
 const textPart = (text: string): JsonObject => ({ type: "output_text", text, annotations: [], logprobs: [] });
 const summaryPart = (text: string): JsonObject => ({ type: "summary_text", text });
 
-export const responsesUsage = (usage: Usage): JsonObject => ({
+/** Clients that expect numbers only refuse a breakdown, so it is sent only to a request that controls its cache. */
+const asksForCacheDetails = ({ cache, items }: OpenAiRequest): boolean =>
+  cache.options !== undefined ||
+  items.some((item) => "parts" in item && item.parts.some(({ mark }) => mark !== undefined));
+
+export const responsesUsage = (usage: Usage, request: OpenAiRequest): JsonObject => ({
   input_tokens: usage.inputTokens,
   input_tokens_details: {
     cached_tokens: usage.cachedTokens,
     cache_write_tokens: usage.written === undefined ? 0 : usage.written["30m"] + usage.written["12h"],
-    ...(usage.written === undefined
+    ...(usage.written === undefined || !asksForCacheDetails(request)
       ? {}
       : {
           cache_write_tokens_details: {
@@ -195,7 +205,7 @@ function emptyItem(item: OutputItem): JsonObject {
     case "message":
       return { ...whole, status: "in_progress", content: [] };
     case "call":
-      return { ...whole, status: "in_progress", arguments: "" };
+      return { ...whole, status: "in_progress", [callField(item)]: "" };
     case "reasoning":
       return { ...whole, summary: [], encrypted_content: "" };
     case "compaction":
@@ -209,9 +219,7 @@ function* itemEvents(item: OutputItem, place: ItemPlace): Generator<ResponseEven
       yield* textEvents(item.text, { ...place, content_index: 0 });
       return undefined;
     case "call":
-      for (const delta of textPieces(item.arguments))
-        yield { type: "response.function_call_arguments.delta", ...place, delta };
-      yield { type: "response.function_call_arguments.done", ...place, arguments: item.arguments };
+      yield* callEvents(item, place);
       return undefined;
     case "reasoning":
       for (const [at, text] of item.summary.entries()) yield* summaryEvents(text, { ...place, summary_index: at });
@@ -220,6 +228,12 @@ function* itemEvents(item: OutputItem, place: ItemPlace): Generator<ResponseEven
       yield { type: "response.compaction.compacting", ...place };
       return undefined;
   }
+}
+
+function* callEvents(call: Extract<OutputItem, { kind: "call" }>, place: ItemPlace): Generator<ResponseEvent> {
+  const event = call.input === "text" ? "response.custom_tool_call_input" : "response.function_call_arguments";
+  for (const delta of textPieces(call.arguments)) yield { type: `${event}.delta`, ...place, delta };
+  yield { type: `${event}.done`, ...place, [callField(call)]: call.arguments };
 }
 
 function* textEvents(text: string, place: JsonObject): Generator<ResponseEvent> {

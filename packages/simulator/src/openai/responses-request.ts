@@ -7,6 +7,8 @@ import { anyObject, breakpoint, efforts, sharedFields, unset, verbosities } from
 const marked = { prompt_cache_breakpoint: breakpoint };
 const status = z.enum(["in_progress", "completed", "incomplete"]).nullish();
 const id = z.string().nullish();
+/** What Codex attaches to an item for the service behind its own; it is not part of the prompt. */
+const passthrough = { internal_chat_message_metadata_passthrough: anyJson.optional() };
 
 const inputText = z.strictObject({ type: z.literal("input_text"), text: z.string(), ...marked });
 const inputImage = z.strictObject({
@@ -46,6 +48,7 @@ const message = z.strictObject({
   id,
   status,
   phase: z.enum(["commentary", "final_answer"]).nullish(),
+  ...passthrough,
 });
 const caller = anyObject.nullish();
 const functionCall = z.strictObject({
@@ -59,6 +62,7 @@ const functionCall = z.strictObject({
   namespace: z.string().nullish(),
   async: z.boolean().nullish(),
   parsed_arguments: anyJson.optional(),
+  ...passthrough,
 });
 const functionCallOutput = z.strictObject({
   type: z.literal("function_call_output"),
@@ -69,7 +73,21 @@ const functionCallOutput = z.strictObject({
   caller,
   name: z.string().nullish(),
   namespace: z.string().nullish(),
+  ...passthrough,
 });
+const customToolCall = z.strictObject({
+  type: z.literal("custom_tool_call"),
+  call_id: z.string().min(1),
+  name: z.string().min(1),
+  input: z.string(),
+  id,
+  status,
+  caller,
+  namespace: z.string().nullish(),
+  async: z.boolean().nullish(),
+  ...passthrough,
+});
+const customToolCallOutput = functionCallOutput.extend({ type: z.literal("custom_tool_call_output") });
 const reasoning = z.strictObject({
   type: z.literal("reasoning"),
   id: z.string(),
@@ -77,20 +95,78 @@ const reasoning = z.strictObject({
   content: z.array(anyObject).nullish(),
   encrypted_content: z.string().nullish(),
   status,
+  ...passthrough,
 });
 const compaction = z.strictObject({
   type: z.literal("compaction"),
   encrypted_content: z.string(),
   id,
   created_by: z.string().nullish(),
+  ...passthrough,
 });
 const compactionTrigger = z.strictObject({ type: z.literal("compaction_trigger"), id });
 const reference = z.strictObject({ type: z.literal("item_reference"), id: z.string() });
+
+const allowedCallers = z.array(z.literal("direct")).nullish();
+
+const functionTool = z.strictObject({
+  type: z.literal("function"),
+  name: z.string().regex(/^[\w-]{1,64}$/),
+  description: z.string().nullish(),
+  parameters: anyObject.nullish(),
+  strict: z.boolean().nullish(),
+  defer_loading: z.literal(false).nullish(),
+  async: z.literal(false).nullish(),
+  allowed_callers: allowedCallers,
+  output_schema: anyObject.nullish(),
+});
+const customTool = z.strictObject({
+  type: z.literal("custom"),
+  name: z.string().regex(/^[\w-]{1,64}$/),
+  description: z.string().nullish(),
+  format: z
+    .discriminatedUnion("type", [
+      z.strictObject({ type: z.literal("text") }),
+      z.strictObject({ type: z.literal("grammar"), syntax: z.enum(["lark", "regex"]), definition: z.string() }),
+    ])
+    .nullish(),
+  defer_loading: z.literal(false).nullish(),
+  async: z.literal(false).nullish(),
+  allowed_callers: allowedCallers,
+});
+const namespaceTool = z.strictObject({
+  type: z.literal("namespace"),
+  name: z.string().regex(/^[\w-]{1,64}$/),
+  description: z.string(),
+  tools: z.array(z.discriminatedUnion("type", [functionTool, customTool])).min(1),
+});
+/** Part of the prompt; no responder searches. */
+const webSearchTool = z.strictObject({
+  type: z.enum(["web_search", "web_search_2025_08_26"]),
+  external_web_access: z.boolean().nullish(),
+  filters: z.strictObject({ allowed_domains: z.array(z.string()).nullish() }).nullish(),
+  search_content_types: z.array(z.string()).nullish(),
+  search_context_size: z.enum(["low", "medium", "high"]).nullish(),
+  user_location: anyObject.nullish(),
+});
+const responsesTool = z.discriminatedUnion("type", [functionTool, customTool, namespaceTool, webSearchTool]);
+export type ResponsesTool = z.infer<typeof responsesTool>;
+
+const additionalTools = z.strictObject({
+  type: z.literal("additional_tools"),
+  role: z.literal("developer"),
+  tools: z.array(responsesTool),
+  id,
+  ...passthrough,
+});
 
 const typedItem = z.discriminatedUnion("type", [
   message.extend({ type: z.literal("message") }),
   functionCall,
   functionCallOutput,
+  customToolCall,
+  customToolCallOutput,
+  additionalTools,
   reasoning,
   compaction,
   compactionTrigger,
@@ -101,18 +177,6 @@ const inputItem = z.union([typedItem, message]);
 export type InputItem = z.infer<typeof inputItem>;
 
 const input = z.union([z.string(), z.array(inputItem)]);
-
-const responsesTool = z.strictObject({
-  type: z.literal("function"),
-  name: z.string().regex(/^[\w-]{1,64}$/),
-  description: z.string().nullish(),
-  parameters: anyObject.nullish(),
-  strict: z.boolean().nullish(),
-  defer_loading: z.literal(false).nullish(),
-  async: z.literal(false).nullish(),
-  allowed_callers: z.array(z.literal("direct")).nullish(),
-  output_schema: anyObject.nullish(),
-});
 
 const cacheOptions = {
   mode: z.enum(["implicit", "explicit"]).optional(),
@@ -152,7 +216,10 @@ const counted = {
     .nullish(),
   text: z.strictObject({ format: textFormat.nullish(), verbosity: verbosities }).nullish(),
   tool_choice: z
-    .union([z.enum(["none", "auto", "required"]), z.strictObject({ type: z.literal("function"), name: z.string() })])
+    .union([
+      z.enum(["none", "auto", "required"]),
+      z.strictObject({ type: z.enum(["function", "custom"]), name: z.string() }),
+    ])
     .nullish(),
   tools: z.array(responsesTool).nullish(),
   truncation: z.literal("disabled").nullish(),
@@ -164,6 +231,8 @@ export const responsesRequest = z.strictObject({
   ...counted,
   background: z.literal(false).nullish(),
   access_programs: unset,
+  /** What a client tells the service about itself: not part of the prompt. */
+  client_metadata: z.record(z.string(), z.string()).nullish(),
   image: unset,
   moderation: unset,
   prompt: unset,

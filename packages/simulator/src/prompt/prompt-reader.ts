@@ -13,7 +13,7 @@ import { knownBlocksMax, segmentsPerMessageMax } from "../limits.ts";
 import type { Refusal } from "../refusal.ts";
 import { isBefore, type RequestRendition } from "./request-rendition.ts";
 import { countBlockTokens, countTokens, countToolTokens } from "./count-tokens.ts";
-import { extension } from "../extension.ts";
+import { messageParameters } from "./prompt-parameters.ts";
 
 /** A thinking block that is being added to the prompt, and the hash of everything that was sent before it. */
 export interface ThinkingPlace {
@@ -297,34 +297,22 @@ function promptSalts({ request, modelId, workspace, betas }: SaltInput): Readonl
   const tools = [workspace, modelId];
   const { hasCitations, images } = tallyContent(request);
   const system = [...tools, request.speed ?? "standard", hasCitations];
+  const parameters = messageParameters(request, betas);
   const messages = [
     ...system,
-    toolChoiceSalt(request),
+    parameters.tool_choice,
     images,
-    thinkingSalt(request),
-    // A default that is spelled out is not a change.
+    parameters.thinking,
     request.output_config?.effort ?? "high",
     request.output_config?.format ?? request.output_format ?? null,
     request.output_config?.task_budget ?? null,
-    request.context_management ?? null,
-    [...betas].filter(extension.isOfPrefix).toSorted(),
+    parameters.context_management,
+    parameters.betas,
   ];
   return { tools: salt(tools), system: salt(system), messages: salt(messages) };
 }
 
 const salt = (parts: readonly unknown[]): string => shortHash(JSON.stringify(parts));
-
-function toolChoiceSalt({ tool_choice: choice }: MessagesRequest | CountRequest): readonly unknown[] {
-  if (choice === null || choice === undefined) return ["auto", "", false];
-  const parallel = choice.type === "none" ? false : choice.disable_parallel_tool_use === true;
-  return [choice.type, choice.type === "tool" ? choice.name : "", parallel];
-}
-
-/** The handling of mismatches and the display are not part of the prompt. */
-function thinkingSalt({ thinking }: MessagesRequest | CountRequest): readonly unknown[] {
-  if (thinking === null || thinking === undefined) return ["disabled"];
-  return thinking.type === "enabled" ? [thinking.type, thinking.budget_tokens] : [thinking.type];
-}
 
 interface ContentTally {
   hasCitations: boolean;

@@ -116,6 +116,7 @@ export class Sampler {
     if (signal?.aborted === true) return undefined;
     const { type, prompt } = question;
     const said = composeReply({ ...question, move, model, seal: this.#deps.seal, toolUseId: () => this.#toolUseId() });
+    this.#replies.at(-1)?.called?.(said.content.flatMap((block) => (block.type === "tool_use" ? [block.id] : [])));
     const { outputTokens } = said;
     return { type, prompt, plan, split: plan.usage, outputTokens, said, pauseMillis: move.pauseMs };
   }

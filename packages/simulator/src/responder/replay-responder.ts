@@ -32,6 +32,7 @@ export function replayResponder({ replies, after = "end" }: ReplayOptions): Resp
     name: "replay",
     respond: ({ request, purpose }) => {
       if (purpose === "compaction") return { move: compactionMove(request) };
+      cue.settle(request);
       const { slot, ...ends } = cue.issue(nextMove);
       return { move: slot ?? (after === "echo" ? echoMove(request) : endOfScriptMove("The recording")), ...ends };
     },

@@ -31,6 +31,8 @@ export interface PlannedReply {
   readonly fault?: Fault;
   /** Called if this reply's fault is the one that strikes. If the request brings a fault of its own, this one waits. */
   readonly faulted?: () => void;
+  /** Called with the ids of the reply's calls before it is sent. */
+  readonly called?: (ids: readonly string[]) => void;
   /**
    * Called once the reply has reached the client whole: only then is a scripted move spent, so that a retry gets it
    * again.
@@ -120,18 +122,30 @@ export const endOfScriptMove = (what: string): Move => ({
 /**
  * Hands out slots in order: waiting → in progress → spent, or back to waiting if the reply was lost. A lost slot is
  * handed out again before any new one, so that a retry gets the same move; a request that comes while it is in progress
- * gets the next.
+ * gets the next. A client may keep the calls of a broken stream: a lost slot whose calls come back is spent.
  */
 export class RetryQueue<Slot> {
   readonly #lost: QueuedSlot<Slot>[] = [];
   #issued = 0;
 
+  /** Spends lost slots whose calls are in the request, and returns them. */
+  settle({ messages }: Pick<MessagesRequest, "messages">): readonly Slot[] {
+    if (!this.#lost.some(({ callIds }) => callIds.length > 0)) return [];
+    const sentBack = listCallIds(messages);
+    const returned = this.#lost.filter(({ callIds }) => callIds.some((id) => sentBack.has(id)));
+    for (const queued of returned) this.#lost.splice(this.#lost.indexOf(queued), 1);
+    return returned.map(({ slot }) => slot);
+  }
+
   /** `next` is called only if no lost slot waits. */
   issue(next: () => Slot): IssuedSlot<Slot> {
-    const queued = this.#lost.shift() ?? { number: this.#issued++, slot: next() };
+    const queued = this.#lost.shift() ?? { number: this.#issued++, slot: next(), callIds: [] };
     let open = true;
     return {
       slot: queued.slot,
+      called: (ids) => {
+        queued.callIds = ids;
+      },
       delivered: () => {
         open = false;
       },
@@ -151,11 +165,21 @@ export class RetryQueue<Slot> {
 interface QueuedSlot<Slot> {
   readonly number: number;
   readonly slot: Slot;
+  /** Of the last try. */
+  callIds: readonly string[];
 }
 
-/** Only the first of the two calls counts. */
+const listCallIds = (messages: MessagesRequest["messages"]): ReadonlySet<string> =>
+  new Set(
+    messages.flatMap(({ content }) =>
+      typeof content === "string" ? [] : content.flatMap((block) => (block.type === "tool_use" ? [block.id] : [])),
+    ),
+  );
+
+/** Only the first of `delivered` and `lost` counts. */
 interface IssuedSlot<Slot> {
   readonly slot: Slot;
+  readonly called: (ids: readonly string[]) => void;
   readonly delivered: () => void;
   readonly lost: () => void;
 }

@@ -120,12 +120,15 @@ class Script implements Responder {
 
   respond({ request }: RespondInput): PlannedReply {
     this.#branchContext = { request, answers: new Map() };
-    const { slot, delivered, lost } = this.#queue.issue(() => this.#issueLine());
+    // Faults that were still to strike a move that arrived after all wait for the next one.
+    for (const { faults } of this.#queue.settle(request)) this.#waiting.push(...faults);
+    const { slot, called, delivered, lost } = this.#queue.issue(() => this.#issueLine());
     const { move, faults } = slot;
     const [fault] = faults;
     let waits = fault !== undefined;
     return {
       move: move === "over" ? this.#endMove(request) : move,
+      called,
       ...(fault === undefined ? {} : { fault }),
       faulted: () => {
         faults.shift();

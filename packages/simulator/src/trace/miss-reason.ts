@@ -5,10 +5,12 @@ import type { Level } from "palimpsest/internal/cache/prompt";
 import type { TraceBlock, TraceRequest } from "./read-trace.ts";
 import { pathLevel, levels } from "./trace-line.ts";
 import type { Json } from "palimpsest/internal/schema/json";
+import { messagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import { messageParameters } from "../prompt/prompt-parameters.ts";
 
 /**
  * Why a request did not read what an earlier one left in the cache. The first four are the API's own words.
- * `too_early`: the reply that wrote it had not begun; `lost`: it should have been there; `no_reply`: one of the two was
+ * `parameters_changed`: all that was cached is in the prompt again, but a parameter makes it another entry. `too_early`: the reply that wrote it had not begun; `lost`: it should have been there; `no_reply`: one of the two was
  * not answered.
  */
 export type MissReason =
@@ -16,6 +18,7 @@ export type MissReason =
   | "tools_changed"
   | "system_changed"
   | "messages_changed"
+  | "parameters_changed"
   | "workspace_changed"
   | "not_marked"
   | "below_minimum"
@@ -41,7 +44,7 @@ export function missReasons({ from, to, isAllRead }: MissInput): readonly MissRe
   if (last === undefined) return [from.breakpoints.length === 0 ? "not_marked" : "below_minimum"];
   if (isAllRead) return ["hit"];
   const usable = usableEntry(from, to);
-  const change = usable?.at === last.at ? [] : [changeReason(from, to)];
+  const change = usable?.at === last.at ? [] : [changeReason(last, { from, to })];
   const kept = usable === undefined ? [] : remainingReasons(usable, { from, to });
   const reasons = [...change, ...kept];
   return reasons.length === 0 ? ["hit"] : reasons;
@@ -73,7 +76,7 @@ export function listEntries({ cache, breakpoints }: TraceRequest): readonly Cach
     .toSorted((one, other) => one.at - other.at);
 }
 
-function changeReason(from: TraceRequest, to: TraceRequest): MissReason {
+function changeReason(offered: CacheEntry, { from, to }: RequestPair): MissReason {
   if (from.workspace !== to.workspace) return "workspace_changed";
   if (from.model !== to.model) return "model_changed";
   const shared = to.blocks.sharedWith(from.blocks);
@@ -83,6 +86,7 @@ function changeReason(from: TraceRequest, to: TraceRequest): MissReason {
   if (broken === "system" && JSON.stringify(from.params["speed"]) !== JSON.stringify(to.params["speed"])) {
     if (!changed.has("tools")) return "model_changed";
   }
+  if (shared > offered.at && changedParameters({ from, to }).length > 0) return "parameters_changed";
   const level = levels.find((one) => changed.has(one)) ?? "messages";
   return `${level}_changed`;
 }
@@ -172,7 +176,26 @@ function breaksAt(name: string, { reasons, ...pair }: ChangesInput): Level | nul
   // Not part of any key: it matters only if an entry was written without a result that is no longer left out.
   if (name === extension.field.path) return reasons.includes(extension.trace.missReason) ? "messages" : null;
   const level = Object.hasOwn(levelByParameter, name) ? levelByParameter[name] : undefined;
-  return level !== undefined && saltsDiffer(level, pair) ? level : null;
+  if (level === undefined || !saltsDiffer(level, pair)) return null;
+  // The salt of a level is one for all of its parameters.
+  return level !== "messages" || changedParameters(pair).includes(name) ? level : null;
+}
+
+/** Parameters whose own part of the cache key differs, from the messages on. */
+function changedParameters({ from, to }: RequestPair): readonly string[] {
+  const [old, now] = [cachedParameters(from), cachedParameters(to)];
+  return Object.keys(now).filter((name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]));
+}
+
+const cachedFields = messagesRequest
+  .pick({ tool_choice: true, thinking: true, output_config: true, output_format: true, context_management: true })
+  .partial()
+  .strip();
+
+/** What another version wrote and this one cannot read is compared as it is. */
+function cachedParameters({ params, betas }: TraceRequest): Readonly<Record<string, unknown>> {
+  const read = cachedFields.safeParse(params);
+  return read.success ? messageParameters(read.data, betas) : { ...params, betas };
 }
 
 const saltsDiffer = (level: Level, { from, to }: RequestPair): boolean => from.salts?.[level] !== to.salts?.[level];

@@ -65,7 +65,7 @@ describe("a trace of the simulator", () => {
     ["only more", { messages: [first, reply, said("user", "more")] }, "hit"],
     ["another system prompt", { system: [{ type: "text", text: words("kelp"), ...marker }] }, "system_changed"],
     ["an edited message", { messages: [said("user", words("bye"))] }, "messages_changed"],
-    ["a parameter", { thinking: { type: "adaptive" } }, "messages_changed"],
+    ["a parameter", { thinking: { type: "adaptive" } }, "parameters_changed"],
     ["another model", { model: "claude-opus-4-8" }, "model_changed"],
     ["another speed", { speed: "fast" }, "model_changed"],
     ["a stream", { stream: true }, "hit"],

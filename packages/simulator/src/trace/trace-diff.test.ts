@@ -124,6 +124,12 @@ describe("why the cache missed", () => {
       "a parameter that breaks the messages",
       { made: plain },
       { made: more, params: { tool_choice: { type: "none" } } },
+      ["parameters_changed"],
+    ],
+    [
+      "a parameter and an edited message",
+      { made: plain },
+      { made: [...head, marked(message("uno"))], params: { tool_choice: { type: "none" } } },
       ["messages_changed"],
     ],
     ["a first request without a marker", { made: [tool("read"), message("one")] }, { made: more }, ["not_marked"]],
@@ -202,6 +208,23 @@ describe("which parameters differ", () => {
       { name: "speed", old: null, now: "fast", breaks: "system" },
       { name: "thinking", old: { type: "adaptive" }, now: null, breaks: "messages" },
       { name: "max_tokens", old: 100, now: 200, breaks: null },
+    ]);
+  });
+
+  it("names only the parameter that made another entry, not others that changed with it", async () => {
+    const diff = await diffOf(
+      { made: plain, params: { thinking: { type: "enabled", budget_tokens: 2000 }, tool_choice: { type: "auto" } } },
+      {
+        made: plain,
+        params: { thinking: { type: "enabled", budget_tokens: 1500 } },
+        betas: ["fallback-credit-2026-06-01"],
+      },
+    );
+    expect(diff.cache.reasons).toEqual(["parameters_changed"]);
+    expect(diff.parameters.map(({ name, breaks }) => [name, breaks])).toEqual([
+      ["thinking", "messages"],
+      ["betas", null],
+      ["tool_choice", null],
     ]);
   });
 

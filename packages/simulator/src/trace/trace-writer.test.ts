@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { traceWaitingBytesMax, tracedValueCharsMax } from "../limits.ts";
-import { fileLines, openTraceFile, TraceFile, blockValue, cutForTrace } from "./trace-writer.ts";
+import { millis } from "palimpsest/internal/schema/brand";
+import { fileLines, openTraceFile, TraceFile, TraceWriter, blockValue, cutForTrace } from "./trace-writer.ts";
 
 const newPath = async (): Promise<string> => join(await mkdtemp(join(tmpdir(), "trace-")), "trace.jsonl");
 
@@ -101,6 +102,15 @@ const body = {
     { role: "user", content: [{ type: "text", text: "one", citations: undefined, ...marker }, result] },
   ],
 };
+
+it("of safeguards a trace has only the types: they describe the user's folders", async () => {
+  const lines: string[] = [];
+  const writer = new TraceWriter({ write: async (line) => void lines.push(line) });
+  const safeguards = [{ type: "dangerous_tool_use", classifier_context: { home_dir: "/home/me" } }];
+  const facts = { n: 1, id: "req_1", at: millis(0), endpoint: "/v1/messages", workspace: "w", model: "m" };
+  await writer.request({ ...facts, betas: [], faults: [], body: { safeguards, max_tokens: 1 } });
+  expect(lines.join()).toContain('"params":{"safeguards":[{"type":"dangerous_tool_use"}],"max_tokens":1}');
+});
 
 describe("blockValue", () => {
   it.each([

@@ -153,8 +153,16 @@ const isSame = (old: PromptBlock | undefined, now: PromptBlock | undefined): boo
 
 function pickParams(body: object): RequestLine["params"] {
   const read = jsonValue(Object.fromEntries(Object.entries(body).filter(([name]) => !fieldsElsewhere.has(name))));
-  return isObject(read) ? read : {};
+  if (!isObject(read)) return {};
+  const { safeguards } = read;
+  return safeguards === undefined ? read : { ...read, safeguards: pickTypes(safeguards) };
 }
+
+/** Of safeguards only the types: they describe the user's folders, rules and repository. */
+const pickTypes = (safeguards: Json): Json =>
+  isArray(safeguards)
+    ? safeguards.map((safeguard) => (isObject(safeguard) ? { type: safeguard["type"] ?? null } : {}))
+    : [];
 
 const fieldsElsewhere: ReadonlySet<string> = new Set(["model", "tools", "system", "messages"]);
 

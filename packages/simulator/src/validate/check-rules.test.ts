@@ -35,6 +35,12 @@ describe("fields that need a beta", () => {
     row(["speed", { speed: "fast" }, "speed", "fast-mode-2026-02-01"]),
     row(["output_format", { output_format: {} }, "output_format", "structured-outputs-2025-11-13"]),
     row([
+      "safeguards",
+      { safeguards: [{ type: "dangerous_tool_use", classifier_context: { v: 1 } }] },
+      "safeguards",
+      "dangerous-tool-use-2026-09-03",
+    ]),
+    row([
       "output_config.task_budget",
       { output_config: { task_budget: { type: "tokens", total: 9 } } },
       "output_config.task_budget",

@@ -51,6 +51,11 @@ const betaFields: readonly BetaField[] = [
     betas: ["structured-outputs-2025-11-13", "structured-outputs-2025-12-15"],
   },
   {
+    path: "safeguards",
+    value: (request) => ("safeguards" in request ? request.safeguards : undefined),
+    betas: ["dangerous-tool-use-2026-09-03"],
+  },
+  {
     path: "output_config.task_budget",
     value: (request) => request.output_config?.task_budget,
     betas: ["task-budgets-2026-03-13"],

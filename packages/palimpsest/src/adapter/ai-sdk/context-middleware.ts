@@ -1,21 +1,24 @@
 import type { LanguageModelMiddleware } from "ai";
 import type { Context } from "../../context/context.ts";
-import type { NextRequest } from "../../context/outcomes.ts";
 import type { ToolOption } from "../../context/inputs.ts";
-import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../shared/adapter-context.ts";
+import type { AskModel } from "../../context/summarizer.ts";
+import { AdapterContext, type OwnModelOptions } from "../shared/adapter-context.ts";
 import { askPlainer } from "../shared/ask-plainer.ts";
-import { encodeMessage, type EncodedMessage, type PromptMessage, toMessage } from "./prompt-message.ts";
-import { collectStream, toReply, type ModelReply } from "./model-reply.ts";
-import { restorePrompt } from "./restore-prompt.ts";
+import { chooseMarks, withoutCallMark } from "./cache-marks.ts";
+import { encodeMessage, type PartOf, toMessage } from "./prompt-message.ts";
+import { makeReply, type ModelReply, ReplyCollector } from "./reply-collector.ts";
+import { joinTexts, type PromptDraft, splitSystem, writeNewCall, writePrompt } from "./write-prompt.ts";
 
 type WrapGenerate = NonNullable<LanguageModelMiddleware["wrapGenerate"]>;
 type Model = Parameters<WrapGenerate>[0]["model"];
 type CallOptions = Parameters<WrapGenerate>[0]["params"];
+type GenerateResult = Awaited<ReturnType<WrapGenerate>>;
+type StreamResult = Awaited<ReturnType<NonNullable<LanguageModelMiddleware["wrapStream"]>>>;
+type StreamPart = StreamResult["stream"] extends ReadableStream<infer Chunk> ? Chunk : never;
+type Message = CallOptions["prompt"][number];
+type Part = PartOf<Message>;
 
-export interface ContextMiddlewareOptions extends Omit<AdapterOptions<"anthropic">, "summarizer"> {
-  /** `own`: the conversation's model. By default summaries are made from the messages, by no model. */
-  readonly summarizer?: AdapterOptions<"anthropic">["summarizer"] | "own";
-}
+export type ContextMiddlewareOptions = OwnModelOptions<"anthropic">;
 
 export interface ContextMiddleware extends LanguageModelMiddleware {
   /** The conversation's context, once the first request is prepared. */
@@ -28,25 +31,27 @@ export interface ContextMiddleware extends LanguageModelMiddleware {
  * For `wrapLanguageModel`: each prompt passes through the context of one conversation and always fits the model's window.
  * The framework keeps its whole list; what the model gets is smaller.
  */
-export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareOptions = {}): ContextMiddleware {
-  let model: Model | undefined;
-  const own: AdapterOptions<"anthropic">["summarizer"] = async ({ params, signal }) => {
-    if (model === undefined) throw new Error("a summary before the first request");
-    const asked = { ...toCallOptions(params), maxOutputTokens: params.max_tokens, abortSignal: signal };
-    return toReply(await model.doGenerate(asked), model.modelId);
-  };
-  const chosen = summarizer === "own" ? own : summarizer;
-  const adapter = new AdapterContext("anthropic", {
-    ...options,
-    ...(chosen === undefined ? {} : { summarizer: chosen }),
-  });
-  const ask = async <Result>(asked: Asked, send: (params: CallOptions) => PromiseLike<Result>): Promise<Result> => {
-    model = asked.model;
-    const { system, others } = splitSystem(asked.params.prompt);
-    const given = others.map((message) => encodeMessage(asPrompt(message)));
+export function contextMiddleware(options: ContextMiddlewareOptions = {}): ContextMiddleware {
+  const adapter = new AdapterContext("anthropic", options);
+  const ask = async <Result>(call: ModelCall, send: (params: CallOptions) => PromiseLike<Result>): Promise<Result> => {
+    const { model, params } = call;
+    const { system, others } = splitSystem(params.prompt);
+    const given = others.map((message) => encodeMessage<Message, Part>(message));
+    const marks = chooseMarks(model);
     return await askPlainer(adapter, {
-      request: toRequest(asked, { system, given }),
-      send: (prepared) => send({ ...withoutMark(asked), prompt: writePrompt(prepared, { ...asked, given }) }),
+      request: {
+        model: model.modelId,
+        system: system.map(({ content }) => content),
+        tools: (params.tools ?? []).map(toToolOption),
+        messages: given.map(toMessage),
+        outputTokensMax: params.maxOutputTokens,
+        signal: params.abortSignal,
+        askModel: askWith(model),
+      },
+      send: (prepared) => {
+        const prompt = [...system, ...writePrompt(prepared, { given, marks, write: writeMessage })];
+        return send({ ...writeOptions(call), prompt });
+      },
     });
   };
   // If it can't be recorded, the next prompt brings it.
@@ -58,91 +63,72 @@ export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareO
     specificationVersion: "v4",
     context: adapter.context,
     closeContext: () => adapter.close(),
-    wrapGenerate: async (asked) => {
-      const result = await ask(asked, (params) => asked.model.doGenerate(params));
-      await record(toReply(result, asked.model.modelId));
+    wrapGenerate: async (call) => {
+      const result = await ask(call, (params) => call.model.doGenerate(params));
+      await record(toReply(result, call.model.modelId));
       return result;
     },
-    wrapStream: async (asked) => {
-      const { stream, ...others } = await ask(asked, (params) => asked.model.doStream(params));
-      return { ...others, stream: stream.pipeThrough(collectStream(asked.model.modelId, record)) };
+    wrapStream: async (call) => {
+      const { stream, ...others } = await ask(call, (params) => call.model.doStream(params));
+      return { ...others, stream: stream.pipeThrough(collectStream(call.model.modelId, record)) };
     },
   };
 }
 
-interface Asked {
+interface ModelCall {
   readonly model: Model;
   readonly params: CallOptions;
 }
 
-const toRequest = (
-  { model, params }: Asked,
-  { system, given }: { readonly system: readonly SystemMessage[]; readonly given: readonly EncodedMessage[] },
-): FrameworkRequest<"anthropic"> => ({
-  model: model.modelId,
-  system: system.map(({ content }) => content),
-  tools: (params.tools ?? []).map(toToolOption),
-  messages: given.map(toMessage),
-  outputTokensMax: params.maxOutputTokens,
-  signal: params.abortSignal,
-});
+const askWith =
+  (model: Model): AskModel<"anthropic"> =>
+  async ({ params, signal }) =>
+    toReply(await model.doGenerate({ ...writeNewCall(params), abortSignal: signal }), model.modelId);
 
-interface WritePromptInput extends Asked {
-  readonly given: readonly EncodedMessage[];
+const toReply = ({ content, finishReason, usage, response }: GenerateResult, model: string): ModelReply =>
+  makeReply({ content, end: { finishReason, usage }, id: response?.id, model });
+
+/** Passes a stream on as it is. When it has finished, its reply is recorded before the reader learns of the end. */
+function collectStream(
+  model: string,
+  record: (reply: ModelReply) => Promise<void>,
+): TransformStream<StreamPart, StreamPart> {
+  const collector = new ReplyCollector();
+  return new TransformStream<StreamPart, StreamPart>({
+    transform: (part, controller) => {
+      collector.take(part);
+      controller.enqueue(part);
+    },
+    flush: async () => {
+      if (collector.isFinished) await record(collector.reply(model));
+    },
+  });
 }
 
-/** System messages stay as they are; cache marks are set for Anthropic's models, which need them. */
-function writePrompt(
-  request: NextRequest<"anthropic">,
-  { given, params, model }: WritePromptInput,
-): CallOptions["prompt"] {
-  const marks = model.provider.startsWith("anthropic") ? "anthropic" : "none";
-  const restored = restorePrompt(request.params.messages, { given, marks });
-  return [...splitSystem(params.prompt).system, ...restored.map(fromPrompt)];
+function writeMessage({ role, source, parts }: PromptDraft<Message, Part>): Message {
+  const options = source?.providerOptions === undefined ? {} : { providerOptions: source.providerOptions };
+  switch (role) {
+    case "system":
+      return { role, content: joinTexts(parts), ...options };
+    case "user":
+      return { role, content: parts.filter((part) => part.type === "text" || part.type === "file"), ...options };
+    case "assistant":
+      return { role, content: parts.filter((part) => part.type !== "tool-approval-response"), ...options };
+    case "tool": {
+      const content = parts.filter((part) => part.type === "tool-result" || part.type === "tool-approval-response");
+      return { role, content, ...options };
+    }
+  }
 }
 
-/** The call's own mark would be on the last part, which has one of ours. */
-function withoutMark({ model, params }: Asked): CallOptions {
-  const { anthropic, ...others } = params.providerOptions ?? {};
-  if (anthropic?.["cacheControl"] === undefined || !model.provider.startsWith("anthropic")) return params;
-  const { cacheControl: _mark, ...kept } = anthropic;
-  return { ...params, providerOptions: { ...others, anthropic: kept } };
-}
-
-type SystemMessage = Extract<CallOptions["prompt"][number], { role: "system" }>;
-
-/** System messages in mid-conversation are part of it. */
-function splitSystem(prompt: CallOptions["prompt"]): {
-  readonly system: readonly SystemMessage[];
-  readonly others: CallOptions["prompt"];
-} {
-  const end = prompt.findIndex(({ role }) => role !== "system");
-  const system = prompt.slice(0, end === -1 ? prompt.length : end).filter((message) => message.role === "system");
-  return { system, others: prompt.slice(system.length) };
-}
-
-/** Both directions of the same form: our type has the fields that we read, the framework's has them all. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const asPrompt = (message: CallOptions["prompt"][number]): PromptMessage => message as unknown as PromptMessage;
-const fromPrompt = (message: PromptMessage): CallOptions["prompt"][number] =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  message as unknown as CallOptions["prompt"][number];
+/** Cache marks are set for Anthropic's models, which need them. */
+const writeOptions = ({ model, params }: ModelCall): CallOptions =>
+  chooseMarks(model) === "none" || params.providerOptions === undefined
+    ? params
+    : { ...params, providerOptions: withoutCallMark(params.providerOptions) };
 
 function toToolOption(tool: NonNullable<CallOptions["tools"]>[number]): ToolOption {
   if (tool.type === "provider") return { name: tool.name, type: tool.id };
   const { name, description, inputSchema } = tool;
   return { name, description, input_schema: inputSchema };
-}
-
-/** A request of the context itself, such as the one for a summary. */
-function toCallOptions(params: NextRequest<"anthropic">["params"]): Pick<CallOptions, "prompt" | "tools"> {
-  const system = (params.system ?? []).map(({ text }) => ({ role: "system" as const, content: text }));
-  const prompt = restorePrompt(params.messages, { given: [], marks: "none" }).map(fromPrompt);
-  const tools = (params.tools ?? []).map(({ name, description, input_schema }) => ({
-    type: "function" as const,
-    name,
-    ...(description === undefined ? {} : { description }),
-    inputSchema: { ...input_schema },
-  }));
-  return { prompt: [...system, ...prompt], ...(tools.length === 0 ? {} : { tools }) };
 }

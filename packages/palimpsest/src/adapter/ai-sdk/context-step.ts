@@ -1,8 +1,11 @@
 import type { Instructions, LanguageModel, ModelMessage } from "ai";
 import type { Context } from "../../context/context.ts";
 import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
-import { encodeMessage, type PromptMessage, toMessage } from "./prompt-message.ts";
-import { restorePrompt } from "./restore-prompt.ts";
+import { chooseMarks } from "./cache-marks.ts";
+import { encodeMessage, type PartOf, toMessage } from "./prompt-message.ts";
+import { joinTexts, type PromptDraft, writePrompt } from "./write-prompt.ts";
+
+type Part = PartOf<ModelMessage>;
 
 interface Step {
   readonly model: LanguageModel;
@@ -31,15 +34,17 @@ export function contextStep(options: AdapterOptions<"anthropic"> = {}): ContextS
     closeContext: () => adapter.close(),
     prepareStep: async ({ model, instructions, initialMessages, responseMessages }) => {
       // Not `messages`: an earlier step's override is carried forward there, and the context knows the originals.
-      const given = [...initialMessages, ...responseMessages].map((message) => encodeMessage(asPrompt(message)));
-      const { params } = await adapter.sync({
+      const given = [...initialMessages, ...responseMessages].map((message) =>
+        encodeMessage<ModelMessage, Part>(message),
+      );
+      const prepared = await adapter.sync({
         model: typeof model === "string" ? model : model.modelId,
         system: readInstructions(instructions),
         tools: [],
         messages: given.map(toMessage),
       });
-      const marks = typeof model !== "string" && model.provider.startsWith("anthropic") ? "anthropic" : "none";
-      return { messages: restorePrompt(params.messages, { given, marks }).map(fromPrompt) };
+      const marks = typeof model === "string" ? "none" : chooseMarks(model);
+      return { messages: writePrompt(prepared, { given, marks, write: writeMessage }) };
     },
   };
 }
@@ -50,8 +55,22 @@ const readInstructions = (instructions: Instructions | undefined): readonly stri
   return (Array.isArray(instructions) ? instructions : [instructions]).map(({ content }) => content);
 };
 
-/** Both directions of the same form: our type has the fields that we read, the framework's has them all. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const asPrompt = (message: ModelMessage): PromptMessage => message as unknown as PromptMessage;
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const fromPrompt = (message: PromptMessage): ModelMessage => message as unknown as ModelMessage;
+function writeMessage({ role, source, parts }: PromptDraft<ModelMessage, Part>): ModelMessage {
+  const options = source?.providerOptions === undefined ? {} : { providerOptions: source.providerOptions };
+  switch (role) {
+    case "system":
+      return { role, content: joinTexts(parts), ...options };
+    case "user": {
+      const content = parts.filter((part) => part.type === "text" || part.type === "image" || part.type === "file");
+      return { role, content, ...options };
+    }
+    case "assistant": {
+      const content = parts.filter((part) => part.type !== "image" && part.type !== "tool-approval-response");
+      return { role, content, ...options };
+    }
+    case "tool": {
+      const content = parts.filter((part) => part.type === "tool-result" || part.type === "tool-approval-response");
+      return { role, content, ...options };
+    }
+  }
+}

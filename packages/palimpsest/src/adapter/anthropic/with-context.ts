@@ -1,10 +1,15 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { Context } from "../../context/context.ts";
-import type { NextRequest } from "../../context/outcomes.ts";
+import { replaceMarks, writeOutgoing } from "../../context/sync/write-outgoing.ts";
 import { field, isArray, isObject, type Json, type JsonObject, listField, textField } from "../../schema/json.ts";
-import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../shared/adapter-context.ts";
+import {
+  AdapterContext,
+  type AdapterOptions,
+  type FrameworkRequest,
+  type PreparedRequest,
+} from "../shared/adapter-context.ts";
 import { clientFetch } from "../shared/client-fetch.ts";
-import { contextFetch, type RequestFormat } from "../shared/context-fetch.ts";
+import { contextFetch, refuseRequest, type RequestFormat } from "../shared/context-fetch.ts";
 import { readSystem, readTools } from "../shared/read-options.ts";
 
 export interface AnthropicOptions extends Omit<AdapterOptions<"anthropic">, "summarizer"> {
@@ -43,7 +48,8 @@ const messagesFormat: RequestFormat<"anthropic"> = {
   read: readRequest,
   write: writeRequest,
   refuse: refuseThread,
-  replied: () => undefined,
+  onReply: () => undefined,
+  writeError: (message) => ({ type: "error", error: { type: "invalid_request_error", message } }),
 };
 
 function readRequest(path: string, body: JsonObject): FrameworkRequest<"anthropic"> | undefined {
@@ -80,13 +86,20 @@ function readThinking(thinking: Json | undefined): { readonly type: string } | u
 }
 
 /** Cache marks are the context's: a request may have only four. */
-function writeRequest(body: JsonObject, { params }: NextRequest<"anthropic">): object {
+function writeRequest(body: JsonObject, { params, outgoing }: PreparedRequest<"anthropic">): object {
   const { cache_control: _mark, system: _system, tools: _tools, thinking, ...others } = body;
-  const { thinking: _thinking, max_tokens: limit, ...sent } = params;
+  const { thinking: _thinking, max_tokens: limit, messages, ...sent } = params;
+  const given = listField(body, "messages").filter(isObject);
   const asked = field(body, "max_tokens");
   return {
     ...others,
     ...sent,
+    messages:
+      outgoing === undefined
+        ? messages
+        : writeOutgoing("anthropic", { outgoing, valueAt: (at) => given[at] }).map(({ value, marks }) =>
+            replaceMarks(value, marks),
+          ),
     max_tokens: typeof asked === "number" ? Math.min(asked, limit) : limit,
     ...(thinking === undefined ? {} : { thinking }),
   };
@@ -97,8 +110,5 @@ function refuseThread(body: JsonObject): Response | undefined {
   if (field(body, "thread") === undefined) return undefined;
   const message = "A client with a context keeps the conversation itself: send the whole list, without a thread.";
   const details = { error_code: "thread_unsupported_request", unsupported: ["context_management"] };
-  return Response.json(
-    { type: "error", error: { type: "invalid_request_error", message, details } },
-    { status: 400, headers: { "x-should-retry": "false" } },
-  );
+  return refuseRequest({ type: "error", error: { type: "invalid_request_error", message, details } });
 }

@@ -3,21 +3,20 @@ import { toJsonSchema } from "@langchain/core/utils/json_schema";
 import { type AgentMiddleware, createMiddleware } from "langchain";
 import type { Context } from "../../context/context.ts";
 import type { ToolOption } from "../../context/inputs.ts";
+import type { AskModel } from "../../context/summarizer.ts";
 import { isObject, type Json, type JsonObject, parseJson } from "../../schema/json.ts";
-import type { AdapterOptions } from "../shared/adapter-context.ts";
 import { askPlainer } from "../shared/ask-plainer.ts";
-import { ThreadContexts } from "../shared/thread-contexts.ts";
+import { ThreadContexts, type ThreadOptions } from "../shared/thread-contexts.ts";
 import { encodeMessage, encodeReply } from "./encode-message.ts";
-import { restoreMessages } from "./restore-messages.ts";
+import { writeMessages } from "./write-messages.ts";
 
-export interface ContextMiddlewareOptions extends Omit<AdapterOptions<"anthropic">, "summarizer" | "session"> {
-  /** `own`: the agent's model. By default summaries are made from the messages, by no model. */
-  readonly summarizer?: AdapterOptions<"anthropic">["summarizer"] | "own";
-}
+export type ContextMiddlewareOptions = ThreadOptions<"anthropic">;
 
 export interface ContextHandle {
   /** The context of a thread (`configurable.thread_id`), or of the runs without one. Undefined before its first request. */
   readonly contextFor: (threadId?: string) => Promise<Context<"anthropic">> | undefined;
+  /** Closes the session of a thread, or of the runs without one. Its next request opens it again. */
+  readonly closeContext: (threadId?: string) => Promise<void>;
   /** Closes the sessions of all threads. */
   readonly closeContexts: () => Promise<void>;
 }
@@ -26,26 +25,12 @@ export interface ContextHandle {
  * For `createAgent`: before each call of the model, its messages pass through the context of their thread and fit the
  * window. The agent's state keeps the whole list, so checkpointers, time travel and other middleware see it as it was.
  */
-export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareOptions = {}): AgentMiddleware &
-  ContextHandle {
-  let ownModel: (() => Invocable) | undefined;
-  const ask: AdapterOptions<"anthropic">["summarizer"] = async ({ params, signal }) => {
-    if (ownModel === undefined) throw new Error("a summary before the first request");
-    const system = (params.system ?? []).map(({ text }) => new SystemMessage(text));
-    const reply = await ownModel().invoke([...system, ...restoreMessages(params.messages, [])], { signal });
-    if (!isReply(reply)) throw new Error("the model gave no message");
-    return toReply(reply, params.model);
-  };
-  const chosen = summarizer === "own" ? ask : summarizer;
-  const threads = new ThreadContexts("anthropic", {
-    ...options,
-    ...(chosen === undefined ? {} : { summarizer: chosen }),
-  });
+export function contextMiddleware(options: ContextMiddlewareOptions = {}): AgentMiddleware & ContextHandle {
+  const threads = new ThreadContexts("anthropic", options);
   const middleware = createMiddleware({
     name: "PalimpsestContext",
     wrapModelCall: async (request, handler) => {
-      ownModel = () => bindModel(request);
-      const adapter = threads.open(request.runtime.configurable?.thread_id);
+      const adapter = await threads.open(request.runtime.configurable?.thread_id);
       const model = modelName(request.model);
       const given = request.messages.map(encodeMessage);
       return await askPlainer(adapter, {
@@ -53,11 +38,12 @@ export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareO
           model,
           system: request.systemMessage.text,
           tools: request.tools.map(toToolOption),
-          messages: given,
+          messages: given.map(({ role, content }) => ({ role, content })),
           signal: request.runtime.signal,
+          askModel: askWith(request),
         },
-        send: async ({ params }) => {
-          const reply = await handler({ ...request, messages: restoreMessages(params.messages, given) });
+        send: async (prepared) => {
+          const reply = await handler({ ...request, messages: writeMessages(prepared, given) });
           // If it can't be recorded, the next list brings it.
           if (isReply(reply)) await (await adapter.context).assistant(toReply(reply, model)).catch(() => undefined);
           return reply;
@@ -67,9 +53,20 @@ export function contextMiddleware({ summarizer, ...options }: ContextMiddlewareO
   });
   return Object.assign(middleware, {
     contextFor: (threadId?: string) => threads.contextFor(threadId),
+    closeContext: (threadId?: string) => threads.closeThread(threadId),
     closeContexts: () => threads.close(),
   });
 }
+
+const askWith =
+  (request: BindInput): AskModel<"anthropic"> =>
+  async ({ params, signal }) => {
+    const system = (params.system ?? []).map(({ text }) => new SystemMessage(text));
+    const messages = writeMessages({ params, outgoing: undefined }, []);
+    const reply = await bindModel(request).invoke([...system, ...messages], { signal });
+    if (!isReply(reply)) throw new Error("the model gave no message");
+    return toReply(reply, params.model);
+  };
 
 const isReply = (value: object): value is AIMessage => "content" in value && "type" in value && value.type === "ai";
 
@@ -103,8 +100,13 @@ interface Invocable {
   invoke(messages: BaseMessage[], options: { signal: AbortSignal }): Promise<object>;
 }
 
+interface BindInput {
+  readonly model: object;
+  readonly tools: readonly unknown[];
+}
+
 /** The model with its tools: a list that has calls is refused without them. */
-function bindModel({ model, tools }: { readonly model: object; readonly tools: readonly unknown[] }): Invocable {
+function bindModel({ model, tools }: BindInput): Invocable {
   const bind: unknown = Reflect.get(model, "bindTools");
   const bound: unknown = typeof bind === "function" ? Reflect.apply(bind, model, [tools]) : model;
   if (!isInvocable(bound)) throw new Error("the agent's model can't be asked");

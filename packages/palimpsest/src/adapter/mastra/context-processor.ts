@@ -1,26 +1,27 @@
 import type { ProcessInputStepArgs, ProcessLLMRequestArgs, Processor } from "@mastra/core/processors";
 import type { Context } from "../../context/context.ts";
 import type { ToolOption } from "../../context/inputs.ts";
-import type { NextRequest } from "../../context/outcomes.ts";
-import { encodeMessage, type PromptMessage, type PromptPart, toMessage } from "../ai-sdk/prompt-message.ts";
-import { restorePrompt } from "../ai-sdk/restore-prompt.ts";
-import type { AdapterOptions } from "../shared/adapter-context.ts";
+import type { AskModel } from "../../context/summarizer.ts";
+import { chooseMarks, withoutCallMark } from "../ai-sdk/cache-marks.ts";
+import { encodeMessage, isRecord, type PartOf, toMessage } from "../ai-sdk/prompt-message.ts";
+import { type ModelReply, ReplyCollector } from "../ai-sdk/reply-collector.ts";
+import { joinTexts, type PromptDraft, splitSystem, writeNewCall, writePrompt } from "../ai-sdk/write-prompt.ts";
 import { readRefusal } from "../shared/ask-plainer.ts";
 import { plainerTriesMax } from "../shared/limits.ts";
-import { ThreadContexts } from "../shared/thread-contexts.ts";
-import { collectReply } from "./collect-reply.ts";
+import { ThreadContexts, type ThreadOptions } from "../shared/thread-contexts.ts";
 
 type Model = ProcessLLMRequestArgs["model"];
 type Prompt = ProcessLLMRequestArgs["prompt"];
+type Message = Prompt[number];
+type Part = PartOf<Message>;
 
-export interface ContextProcessorOptions extends Omit<AdapterOptions<"anthropic">, "summarizer" | "session"> {
-  /** `own`: the agent's model. By default summaries are made from the messages, by no model. */
-  readonly summarizer?: AdapterOptions<"anthropic">["summarizer"] | "own";
-}
+export type ContextProcessorOptions = ThreadOptions<"anthropic">;
 
 export interface ContextHandle {
   /** The context of a thread of the agent's memory, or of the runs without one. Undefined before its first request. */
   readonly contextFor: (threadId?: string) => Promise<Context<"anthropic">> | undefined;
+  /** Closes the session of a thread, or of the runs without one. Its next request opens it again. */
+  readonly closeContext: (threadId?: string) => Promise<void>;
   /** Closes the sessions of all threads. */
   readonly closeContexts: () => Promise<void>;
 }
@@ -34,46 +35,41 @@ type ContextProcessor = Processor<"palimpsest-context"> &
  * It is changed only for the model, so the agent's memory and its message list keep everything. In `errorProcessors` too:
  * a request that is refused for what it holds is sent again without it.
  */
-export function contextProcessor({ summarizer, ...options }: ContextProcessorOptions = {}): ContextProcessor {
-  let model: Model | undefined;
-  const own: AdapterOptions<"anthropic">["summarizer"] = async ({ params, signal }) => {
-    if (model === undefined) throw new Error("a summary before the first request");
-    return await askModel(model, { params, signal });
-  };
-  const chosen = summarizer === "own" ? own : summarizer;
-  const threads = new ThreadContexts("anthropic", {
-    ...options,
-    ...(chosen === undefined ? {} : { summarizer: chosen }),
-  });
+export function contextProcessor(options: ContextProcessorOptions = {}): ContextProcessor {
+  const threads = new ThreadContexts("anthropic", options);
   return {
     id: "palimpsest-context",
     contextFor: (threadId) => threads.contextFor(threadId),
+    closeContext: (threadId) => threads.closeThread(threadId),
     closeContexts: () => threads.close(),
-    // Only here the tools are known.
-    processInputStep: ({ state, tools, modelSettings }) => {
+    // Only here the tools are known, and only here the call's own cache mark can be taken away.
+    processInputStep: ({ state, tools, modelSettings, model: asked, providerOptions }) => {
       state[stepKey] = {
         tools: listTools(tools ?? {}),
         outputTokensMax: modelSettings?.maxOutputTokens,
       } satisfies Step;
+      if (chooseMarks(asked) === "none" || providerOptions === undefined) return undefined;
+      return { providerOptions: withoutCallMark(providerOptions) };
     },
-    processLLMRequest: async ({ prompt, model: asked, state, abortSignal, requestContext }) => {
-      model = asked;
+    processLLMRequest: async ({ prompt, model, state, abortSignal, requestContext }) => {
       const { system, others } = splitSystem(prompt);
-      const given = others.map((message) => encodeMessage(asPrompt(message)));
-      const { params } = await threads.open(readThread(requestContext)).sync({
+      const given = others.map((message) => encodeMessage<Message, Part>(message));
+      const adapter = await threads.open(readThread(requestContext));
+      const prepared = await adapter.sync({
         ...readStep(state[stepKey]),
-        model: asked.modelId,
+        model: model.modelId,
         system: system.map(({ content }) => content),
         messages: given.map(toMessage),
         signal: abortSignal,
+        askModel: askWith(model),
       });
-      const marks = asked.provider.startsWith("anthropic") ? "anthropic" : "none";
-      return { prompt: [...system, ...restorePrompt(params.messages, { given, marks }).map(fromPrompt)] };
+      const marks = chooseMarks(model);
+      return { prompt: [...system, ...writePrompt(prepared, { given, marks, write: writeMessage })] };
     },
     // If the reply can't be recorded, the next prompt brings it.
-    processLLMResponse: async ({ chunks, model: asked, requestContext }) => {
+    processLLMResponse: async ({ chunks, model, requestContext }) => {
       const context = await threads.contextFor(readThread(requestContext));
-      await context?.assistant(collectReply(chunks, asked.modelId)).catch(() => undefined);
+      await context?.assistant(collectReply(chunks, model.modelId)).catch(() => undefined);
     },
     processAPIError: async ({ error, retryCount, requestContext }) => {
       const context = await threads.contextFor(readThread(requestContext));
@@ -105,9 +101,6 @@ function readThread(context: ProcessLLMRequestArgs["requestContext"]): string | 
   return typeof id === "string" ? id : undefined;
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;
-
 /** Only counted: the framework sends the tools itself. */
 const listTools = (tools: NonNullable<ProcessInputStepArgs["tools"]>): readonly ToolOption[] =>
   Object.entries(tools).map(([name, tool]) => {
@@ -121,48 +114,31 @@ const listTools = (tools: NonNullable<ProcessInputStepArgs["tools"]>): readonly 
     };
   });
 
-type SystemMessage = Extract<Prompt[number], { role: "system" }>;
-
-/** System messages in mid-conversation are part of it. */
-function splitSystem(prompt: Prompt): { readonly system: readonly SystemMessage[]; readonly others: Prompt } {
-  const end = prompt.findIndex(({ role }) => role !== "system");
-  const system = prompt.slice(0, end === -1 ? prompt.length : end).filter((message) => message.role === "system");
-  return { system, others: prompt.slice(system.length) };
+function writeMessage({ role, source, parts }: PromptDraft<Message, Part>): Message {
+  const options = source?.providerOptions === undefined ? {} : { providerOptions: source.providerOptions };
+  switch (role) {
+    case "system":
+      return { role, content: joinTexts(parts), ...options };
+    case "user":
+      return { role, content: parts.filter((part) => part.type === "text" || part.type === "file"), ...options };
+    case "assistant":
+      return { role, content: [...parts], ...options };
+    case "tool":
+      return { role, content: parts.filter((part) => part.type === "tool-result"), ...options };
+  }
 }
 
-/** Both directions of the same form: our type has the fields that we read, the framework's has them all. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const asPrompt = (message: Prompt[number]): PromptMessage => message as unknown as PromptMessage;
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const fromPrompt = (message: PromptMessage): Prompt[number] => message as unknown as Prompt[number];
+const askWith =
+  (model: Model): AskModel<"anthropic"> =>
+  async ({ params, signal }) => {
+    const { stream } = await model.doStream({ ...writeNewCall(params), abortSignal: signal });
+    const chunks: object[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    return collectReply(chunks, params.model);
+  };
 
-interface StreamingModel {
-  doStream(options: object): PromiseLike<{ readonly stream: ReadableStream<PromptPart> }>;
-}
-
-interface AskInput {
-  readonly params: NextRequest<"anthropic">["params"];
-  readonly signal: AbortSignal;
-}
-
-/** A request of the context itself, such as the one for a summary. */
-async function askModel(model: Model, { params, signal }: AskInput) {
-  const system = (params.system ?? []).map(({ text }) => ({ role: "system", content: text }));
-  const tools = (params.tools ?? []).map(({ name, description, input_schema: inputSchema }) => ({
-    type: "function",
-    name,
-    description,
-    inputSchema,
-  }));
-  // Three versions of a model's interface, which agree in what is passed and read here.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const { stream } = await (model as unknown as StreamingModel).doStream({
-    prompt: [...system, ...restorePrompt(params.messages, { given: [], marks: "none" })],
-    maxOutputTokens: params.max_tokens,
-    abortSignal: signal,
-    ...(tools.length === 0 ? {} : { tools }),
-  });
-  const parts: PromptPart[] = [];
-  for await (const part of stream) parts.push(part);
-  return collectReply(parts, params.model);
+function collectReply(chunks: Iterable<object>, model: string): ModelReply {
+  const collector = new ReplyCollector();
+  for (const chunk of chunks) collector.take(chunk);
+  return collector.reply(model);
 }

@@ -9,50 +9,59 @@ import {
   parseJson,
   textField,
 } from "../../schema/json.ts";
-import { restoreItems } from "../shared/restore-items.ts";
+import { chatRequest } from "../../model/openai/chat-request.ts";
+import { responsesRequest } from "../../model/openai/responses-request.ts";
+import type { Message } from "../../schema/block.ts";
+import type { PreparedRequest } from "../shared/adapter-context.ts";
 
 /** An item of the framework and the item of the Responses API by which the context knows it. */
 export interface EncodedItem {
   readonly item: AgentInputItem;
-  /** Of a type that the context does not know if the item only goes with its neighbour, such as reasoning. */
+  /** Reasoning, if the item only goes with its neighbour: the context tracks nothing in it. */
   readonly encoded: JsonObject;
 }
 
 export const encodeItems = (items: readonly AgentInputItem[]): readonly EncodedItem[] =>
   items.map((item) => ({ item, encoded: encodeItem(toJson(item)) }));
 
-/** What the context is told: the items with a meaning of their own. */
-export const listKnown = (items: readonly EncodedItem[]): readonly JsonObject[] =>
-  items.flatMap(({ encoded }) => (knownTypes.has(textField(encoded, "type") ?? "") ? [encoded] : []));
-
-const knownTypes: ReadonlySet<string> = new Set(["message", "function_call", "function_call_output"]);
-
 /**
- * The context's items as the framework's. An item that the context shows as it was is the framework's own object again, with
- * its ids, its provider's data and its reasoning; only what the context changed is written anew.
+ * The request in the framework's items. An item that the context shows as it was is the framework's own object, with its
+ * ids and its provider's data; only what the context changed is written anew.
  */
-export function restoreAgentItems(sent: readonly object[], given: readonly EncodedItem[]): AgentInputItem[] {
-  const itemByEncoded = new Map(given.map(({ item, encoded }) => [encoded, item]));
-  const resultByCall = new Map(
-    given.flatMap(({ item, encoded }) =>
-      textField(encoded, "type") === "function_call_output" ? [[textField(encoded, "call_id"), item] as const] : [],
-    ),
-  );
-  const encoded = given.map((one) => one.encoded);
-  return restoreItems(sent, encoded).map(
-    (item) => itemByEncoded.get(item) ?? decodeItem(item, resultByCall.get(textField(item, "call_id"))),
-  );
+export function writeItems(
+  { params, outgoing }: Pick<PreparedRequest<"openai-responses">, "params" | "outgoing">,
+  given: readonly EncodedItem[],
+): AgentInputItem[] {
+  if (outgoing === undefined) return writeNewItems(params.input);
+  return outgoing.flatMap((sent) => {
+    if (sent.kind === "given") return given[sent.at]?.item ?? [];
+    const own = sent.of === undefined ? undefined : given[sent.of]?.item;
+    return toResponsesItems(sent.message).map((item) => decodeItem(item, own));
+  });
+}
+
+/** For a request of the context itself, such as the one for a summary. */
+export const writeNewItems = (items: readonly object[]): AgentInputItem[] =>
+  items.flatMap((item) => {
+    const json = parseJson(JSON.stringify(item));
+    return isObject(json) ? [decodeItem(json, undefined)] : [];
+  });
+
+function toResponsesItems({ role, content }: Message): readonly JsonObject[] {
+  const body = parseJson(JSON.stringify({ messages: [{ role, content }] }));
+  const chat = isObject(body) ? chatRequest(body, { outputLimit: "max_completion_tokens" }) : {};
+  return listField(responsesRequest(chat), "input").filter(isObject);
 }
 
 /**
  * Calls of every kind (shell, computer, patches) become function calls, so that a call and its result stay together. What
- * has no text, such as a picture in a result, is named by a short text.
+ * has no text is named by a short one.
  */
 function encodeItem(item: JsonObject): JsonObject {
   const type = textField(item, "type") ?? "message";
   if (type === "message") return { type, role: textField(item, "role") ?? "user", content: encodeContent(item) };
   const call = textField(item, "callId");
-  if (call === undefined) return { type: `agents_${type}` };
+  if (call === undefined) return { type: "reasoning" };
   if (type === "function_call") {
     const { name = "", arguments: input = "" } = item;
     return { type, call_id: call, name, arguments: input };
@@ -91,42 +100,64 @@ function outputText(output: Json | undefined): string {
 const mediaText = (part: JsonObject): string =>
   `[${textField(part, "type") ?? "part"}, ${JSON.stringify(part).length} characters]`;
 
-/** For what the context wrote itself (summaries, reminders) or cleared. Only results of functions can be shortened. */
-function decodeItem(item: JsonObject, result: AgentInputItem | undefined): AgentInputItem {
+/**
+ * For what the context wrote itself (summaries, reminders) or changed. `own`: the item in whose place it is sent. It keeps
+ * everything but its content.
+ */
+function decodeItem(item: JsonObject, own: AgentInputItem | undefined): AgentInputItem {
   const callId = textField(item, "call_id") ?? "";
   switch (textField(item, "type")) {
-    case "function_call":
-      return {
-        type: "function_call",
-        callId,
-        name: textField(item, "name") ?? "",
-        arguments: textField(item, "arguments") ?? "{}",
-        status: "completed",
-      };
-    case "function_call_output": {
-      const output = textField(item, "output") ?? "";
-      if (result?.type === "function_call_result") return { ...result, output };
-      return result ?? { type: "function_call_result", callId, name: "tool", status: "completed", output };
+    case "function_call": {
+      const call = { name: textField(item, "name") ?? "", arguments: textField(item, "arguments") ?? "{}" };
+      if (own?.type === "function_call") return { ...own, ...call };
+      return own !== undefined && "callId" in own
+        ? own
+        : { type: "function_call", callId, ...call, status: "completed" };
     }
+    case "function_call_output":
+      return decodeResult(outputText(field(item, "output")), { callId, own });
     default:
-      return decodeMessage(item);
+      return decodeMessage(item, own);
   }
 }
 
-function decodeMessage(item: JsonObject): AgentInputItem {
+interface ResultInput {
+  readonly callId: string;
+  readonly own: AgentInputItem | undefined;
+}
+
+/** A screenshot can't be a text. It is counted as a short one, which there is no reason to clear. */
+function decodeResult(text: string, { callId, own }: ResultInput): AgentInputItem {
+  if (own === undefined)
+    return { type: "function_call_result", callId, name: "tool", status: "completed", output: text };
+  // An empty result is shown with a note that it is empty.
+  if (outputText(field(toJson(own), "output")).trim() === "") return own;
+  switch (own.type) {
+    case "function_call_result":
+    case "apply_patch_call_output":
+      return { ...own, output: text };
+    case "shell_call_output": {
+      const { outcome } = own.output.at(-1) ?? { outcome: { type: "exit" as const, exitCode: null } };
+      return { ...own, output: [{ stdout: text, stderr: "", outcome }] };
+    }
+    default:
+      return own;
+  }
+}
+
+function decodeMessage(item: JsonObject, own: AgentInputItem | undefined): AgentInputItem {
   const content = field(item, "content");
   const texts =
     typeof content === "string"
       ? [content]
       : listField(item, "content").flatMap((part) => (isObject(part) ? (textField(part, "text") ?? []) : []));
   const role = textField(item, "role");
-  if (role === "assistant")
-    return {
-      type: "message",
-      role,
-      status: "completed",
-      content: texts.map((text) => ({ type: "output_text", text })),
-    };
+  if (role === "assistant") {
+    const said = texts.map((text) => ({ type: "output_text" as const, text }));
+    return own !== undefined && "role" in own && own.role === "assistant"
+      ? { ...own, content: said }
+      : { type: "message", role, status: "completed", content: said };
+  }
   if (role === "system" || role === "developer") return { type: "message", role: "system", content: texts.join("\n") };
   const images = listField(item, "content").flatMap((part) => {
     const image = isObject(part) ? textField(part, "image_url") : undefined;

@@ -1,21 +1,15 @@
 import type { AgentInputItem, Model, ModelRequest, ModelResponse, StreamEvent } from "@openai/agents";
 import type { ToolOption } from "../../context/inputs.ts";
-import type { NextRequest } from "../../context/outcomes.ts";
 import type { Reply } from "../../context/provider-formats.ts";
+import type { SummaryRequest } from "../../context/summarizer.ts";
 import type { AdapterContext } from "../shared/adapter-context.ts";
 import { askPlainer } from "../shared/ask-plainer.ts";
-import { encodeItems, listKnown, restoreAgentItems } from "./agent-item.ts";
+import { encodeItems, writeItems, writeNewItems } from "./agent-item.ts";
 
 interface ContextModelInput {
   readonly name: string;
   readonly inner: Model;
-  /** Called with each request, which the context's own requests are made from. */
-  readonly open: (asked: Asked) => Promise<AdapterContext<"openai-responses">>;
-}
-
-export interface Asked {
-  readonly model: Model;
-  readonly request: ModelRequest;
+  readonly open: () => Promise<AdapterContext<"openai-responses">>;
 }
 
 /**
@@ -69,19 +63,19 @@ export class ContextModel implements Model {
   }
 
   async #ask<Result>(request: ModelRequest, send: (request: ModelRequest) => Promise<Result>) {
-    const adapter = await this.#open({ model: this.#inner, request });
+    const adapter = await this.#open();
     const given = encodeItems(listInput(request.input));
     const response = await askPlainer(adapter, {
       request: {
         model: this.#name,
         system: request.systemInstructions ?? [],
         tools: listTools(request),
-        messages: listKnown(given),
+        messages: given.map(({ encoded }) => encoded),
         outputTokensMax: request.modelSettings.maxTokens,
         signal: request.signal,
+        askModel: (summary) => askModel(this.#inner, { request, summary }),
       },
-      send: ({ params }: NextRequest<"openai-responses">) =>
-        send({ ...request, input: restoreAgentItems(params.input, given) }),
+      send: (prepared) => send({ ...request, input: writeItems(prepared, given) }),
     });
     return { adapter, response };
   }
@@ -106,6 +100,21 @@ const listTools = ({ tools, handoffs }: ModelRequest): readonly ToolOption[] => 
   })),
 ];
 
+interface AskInput {
+  /** The newest request, whose tools and settings are used. */
+  readonly request: ModelRequest;
+  readonly summary: SummaryRequest<"openai-responses">;
+}
+
+async function askModel(model: Model, { request, summary: { params, signal } }: AskInput) {
+  const { instructions } = params;
+  const own = { ...request, input: writeNewItems(params.input), signal, outputType: "text" as const };
+  const response = await model.getResponse(
+    instructions === undefined ? own : { ...own, systemInstructions: instructions },
+  );
+  return toReply(response, params.model);
+}
+
 /** If it can't be recorded, the next list brings it. */
 async function record(adapter: AdapterContext<"openai-responses">, reply: Reply<"openai-responses">): Promise<void> {
   await (await adapter.context).assistant(reply).catch(() => undefined);
@@ -123,14 +132,14 @@ interface Answer {
 
 type TokenDetails = Readonly<Record<string, number>> | readonly Readonly<Record<string, number>>[];
 
-export function toReply({ responseId, output, usage }: Answer, model: string) {
+function toReply({ responseId, output, usage }: Answer, model: string) {
   const { inputTokens, outputTokens, inputTokensDetails = [] } = usage;
   const cached = [inputTokensDetails].flat().reduce((sum, details) => sum + (details["cached_tokens"] ?? 0), 0);
   return {
     id: responseId ?? crypto.randomUUID(),
     model,
     status: "completed",
-    output: listKnown(encodeItems(output)),
+    output: encodeItems(output).map(({ encoded }) => encoded),
     usage: {
       input_tokens: inputTokens,
       input_tokens_details: { cached_tokens: cached },

@@ -1,13 +1,9 @@
 import type { ModelProvider, Session } from "@openai/agents";
 import type { Context } from "../../context/context.ts";
-import { AdapterContext, type AdapterOptions } from "../shared/adapter-context.ts";
-import { restoreAgentItems } from "./agent-item.ts";
-import { type Asked, ContextModel, toReply } from "./context-model.ts";
+import { AdapterContext, type OwnModelOptions } from "../shared/adapter-context.ts";
+import { ContextModel } from "./context-model.ts";
 
-export interface ContextSessionOptions extends Omit<AdapterOptions<"openai-responses">, "summarizer"> {
-  /** `own`: the conversation's model. By default summaries are made from the items, by no model. */
-  readonly summarizer?: AdapterOptions<"openai-responses">["summarizer"] | "own";
-}
+export type ContextSessionOptions = OwnModelOptions<"openai-responses">;
 
 export interface ContextHandle {
   /** For a `Runner`: the models of the provider; what they are asked fits their window. */
@@ -22,33 +18,12 @@ export interface ContextHandle {
  * The same session, for one conversation of any length. It keeps every item; the models that `wrapProvider` gives get what
  * fits. The context's session has the id of the framework's: with a `store`, another process continues it.
  */
-export function withContext<S extends Session>(
-  session: S,
-  { summarizer, ...options }: ContextSessionOptions = {},
-): S & ContextHandle {
+export function withContext<S extends Session>(session: S, options: ContextSessionOptions = {}): S & ContextHandle {
   const first = Promise.withResolvers<AdapterContext<"openai-responses">>();
   let opened: Promise<AdapterContext<"openai-responses">> | undefined;
-  let last: Asked | undefined;
-  const own: AdapterOptions<"openai-responses">["summarizer"] = async ({ params, signal }) => {
-    if (last === undefined) throw new Error("a summary before the first request");
-    const { instructions } = params;
-    const input = restoreAgentItems(params.input, []);
-    const asked = { ...last.request, input, signal, outputType: "text" as const };
-    const response = await last.model.getResponse(
-      instructions === undefined ? asked : { ...asked, systemInstructions: instructions },
-    );
-    return toReply(response, params.model);
-  };
-  const create = async (): Promise<AdapterContext<"openai-responses">> => {
-    const given = summarizer === "own" ? own : summarizer;
-    return new AdapterContext("openai-responses", {
-      ...options,
-      session: options.session ?? (await session.getSessionId()),
-      ...(given === undefined ? {} : { summarizer: given }),
-    });
-  };
-  const open = (asked: Asked): Promise<AdapterContext<"openai-responses">> => {
-    last = asked;
+  const create = async (): Promise<AdapterContext<"openai-responses">> =>
+    new AdapterContext("openai-responses", { ...options, session: options.session ?? (await session.getSessionId()) });
+  const open = (): Promise<AdapterContext<"openai-responses">> => {
     opened ??= create();
     first.resolve(opened);
     return opened;

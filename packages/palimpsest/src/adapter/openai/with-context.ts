@@ -1,14 +1,19 @@
 import type OpenAI from "openai";
 import type { Context } from "../../context/context.ts";
 import type { ToolOption } from "../../context/inputs.ts";
-import type { NextRequest } from "../../context/outcomes.ts";
 import type { AskModel } from "../../context/summarizer.ts";
+import type { OutgoingMessage } from "../../context/sync/outgoing-list.ts";
+import { writeOutgoing } from "../../context/sync/write-outgoing.ts";
 import { field, isArray, isObject, type Json, type JsonObject, listField, textField } from "../../schema/json.ts";
-import { AdapterContext, type AdapterOptions, type FrameworkRequest } from "../shared/adapter-context.ts";
+import {
+  AdapterContext,
+  type AdapterOptions,
+  type FrameworkRequest,
+  type PreparedRequest,
+} from "../shared/adapter-context.ts";
 import { clientFetch } from "../shared/client-fetch.ts";
 import { contextFetch, type RequestFormat } from "../shared/context-fetch.ts";
 import { continuedResponsesMax } from "../shared/limits.ts";
-import { restoreItems } from "../shared/restore-items.ts";
 
 type OpenAIProvider = "openai-chat" | "openai-responses";
 
@@ -58,10 +63,37 @@ function ownSummarizer<P extends OpenAIProvider>(client: OpenAI, provider: P): A
 
 function formatFor<P extends OpenAIProvider>(provider: P): RequestFormat<P> {
   const formats: { readonly [Name in OpenAIProvider]: RequestFormat<Name> } = {
-    "openai-chat": { read: readChat, write: writeChat, refuse: () => undefined, replied: () => undefined },
+    "openai-chat": {
+      read: readChat,
+      write: writeChat,
+      refuse: () => undefined,
+      onReply: () => undefined,
+      writeError,
+    },
     "openai-responses": new ResponsesFormat(),
   };
   return formats[provider];
+}
+
+const writeError = (message: string): object => ({
+  error: { message, type: "invalid_request_error", param: null, code: null },
+});
+
+/** The list as the client wrote it, as far as the context sends it unchanged. `view`: what the context would send. */
+function writeList(
+  provider: OpenAIProvider,
+  {
+    outgoing,
+    given,
+    view,
+  }: {
+    readonly outgoing: readonly OutgoingMessage[] | undefined;
+    readonly given: readonly JsonObject[];
+    readonly view: readonly object[];
+  },
+): readonly object[] {
+  if (outgoing === undefined) return view;
+  return writeOutgoing(provider, { outgoing, valueAt: (at) => given[at] }).map(({ value }) => value);
 }
 
 function readChat(path: string, body: JsonObject): FrameworkRequest<"openai-chat"> | undefined {
@@ -77,13 +109,13 @@ function readChat(path: string, body: JsonObject): FrameworkRequest<"openai-chat
   };
 }
 
-function writeChat(body: JsonObject, { params }: NextRequest<"openai-chat">): object {
+function writeChat(body: JsonObject, { params, outgoing }: PreparedRequest<"openai-chat">): object {
   const { system, others } = splitSystem(listField(body, "messages").filter(isObject));
-  const sent = params.messages.filter(({ role }) => role !== "system");
+  const view = params.messages.filter(({ role }) => role !== "system");
   return {
     ...body,
     ...replyLimit(body, params.max_completion_tokens),
-    messages: [...system, ...restoreItems(sent, others)],
+    messages: [...system, ...writeList("openai-chat", { outgoing, given: others, view })],
   };
 }
 
@@ -119,7 +151,7 @@ class ResponsesFormat implements RequestFormat<"openai-responses"> {
     };
   }
 
-  write(body: JsonObject, { params }: NextRequest<"openai-responses">): object {
+  write(body: JsonObject, { params, outgoing }: PreparedRequest<"openai-responses">): object {
     const { previous_response_id: _previous, ...whole } = body;
     const { system, others } = splitSystem(this.#list(body) ?? []);
     const asked = field(body, "max_output_tokens");
@@ -127,7 +159,7 @@ class ResponsesFormat implements RequestFormat<"openai-responses"> {
     return {
       ...whole,
       ...(typeof asked === "number" && limit !== undefined ? { max_output_tokens: Math.min(asked, limit) } : {}),
-      input: [...system, ...restoreItems(params.input, others)],
+      input: [...system, ...writeList("openai-responses", { outgoing, given: others, view: params.input })],
     };
   }
 
@@ -135,10 +167,15 @@ class ResponsesFormat implements RequestFormat<"openai-responses"> {
     return undefined;
   }
 
-  /** `message`: a whole response, or an event of its stream. */
-  replied(body: JsonObject, message: JsonObject): void {
+  writeError(message: string): object {
+    return writeError(message);
+  }
+
+  /** `message`: a whole response, or an event of its stream. One that was cut off can be continued too. */
+  onReply(body: JsonObject, message: JsonObject): void {
     const inner = field(message, "response");
-    const response = textField(message, "type") === "response.completed" && isObject(inner) ? inner : message;
+    const isEnd = ["response.completed", "response.incomplete"].includes(textField(message, "type") ?? "");
+    const response = isEnd && isObject(inner) ? inner : message;
     const id = textField(response, "id");
     const output = field(response, "output");
     if (id === undefined || !isArray(output)) return;

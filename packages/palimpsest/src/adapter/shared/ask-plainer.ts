@@ -1,13 +1,12 @@
-import type { NextRequest } from "../../context/outcomes.ts";
 import type { Provider } from "../../context/provider-formats.ts";
 import { tryParseJson } from "../../schema/json.ts";
-import type { AdapterContext, FrameworkRequest } from "./adapter-context.ts";
+import type { AdapterContext, FrameworkRequest, PreparedRequest } from "./adapter-context.ts";
 import { plainerTriesMax } from "./limits.ts";
 
 interface AskInput<P extends Provider, Result> {
   readonly request: FrameworkRequest<P>;
   /** Rejects with the framework's error if the provider refuses the request. */
-  readonly send: (prepared: NextRequest<P>) => PromiseLike<Result>;
+  readonly send: (prepared: PreparedRequest<P>) => PromiseLike<Result>;
 }
 
 /** A request that is refused for what it holds is sent again without it. Other errors are the framework's to handle. */
@@ -15,17 +14,16 @@ export async function askPlainer<P extends Provider, Result>(
   adapter: AdapterContext<P>,
   { request, send }: AskInput<P, Result>,
 ): Promise<Result> {
-  let prepared: NextRequest<P> = await adapter.sync(request);
-  const context = await adapter.context;
+  let prepared = await adapter.sync(request);
   for (let tries = 0; ; tries += 1) {
     try {
       return await send(prepared);
     } catch (error) {
       const refusal = readRefusal(error);
       if (tries >= plainerTriesMax || refusal === undefined) throw error;
-      const after = await context.refused(refusal);
-      if (after.kind === "stop" || after.afterMs > 0) throw error;
-      prepared = await context.next();
+      const plainer = await adapter.syncRefused(request, refusal);
+      if (plainer === undefined) throw error;
+      prepared = plainer;
     }
   }
 }

@@ -1,8 +1,7 @@
-import type { Context } from "../../context/context.ts";
-import type { NextRequest } from "../../context/outcomes.ts";
+import { ContextError } from "../../context/context-error.ts";
 import type { Provider } from "../../context/provider-formats.ts";
 import { isObject, type JsonObject, tryParseJson } from "../../schema/json.ts";
-import type { AdapterContext, FrameworkRequest } from "./adapter-context.ts";
+import type { AdapterContext, FrameworkRequest, PreparedRequest } from "./adapter-context.ts";
 import { plainerTriesMax } from "./limits.ts";
 import { recordReply } from "./record-reply.ts";
 
@@ -11,11 +10,13 @@ export interface RequestFormat<P extends Provider> {
   /** What the context must know of a request; undefined if it is no request of a conversation. */
   read(path: string, body: JsonObject): FrameworkRequest<P> | undefined;
   /** The body to send: what the framework asked for, with the context's messages, system prompt and tools. */
-  write(body: JsonObject, request: NextRequest<P>): object;
+  write(body: JsonObject, request: PreparedRequest<P>): object;
   /** Told of what came back for a request: the whole reply, or each event of its stream. */
-  replied(body: JsonObject, message: JsonObject): void;
+  onReply(body: JsonObject, message: JsonObject): void;
   /** An answer without asking the server, if the context can't take such a request. */
   refuse(body: JsonObject): Response | undefined;
+  /** The body of a refusal, as the provider's servers write it. */
+  writeError(message: string): object;
 }
 
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -36,31 +37,42 @@ export function contextFetch<P extends Provider>(
     const refusal = format.refuse(body);
     if (refusal !== undefined) return refusal;
     const { signal } = init;
-    const request = await adapter.sync(signal instanceof AbortSignal ? { ...read, signal } : read);
-    const send = (prepared: NextRequest<P>): Promise<Response> =>
+    const request = signal instanceof AbortSignal ? { ...read, signal } : read;
+    const send = (prepared: PreparedRequest<P>): Promise<Response> =>
       fetch(input, { ...init, ...writeInit(init, prepared.betas), body: JSON.stringify(format.write(body, prepared)) });
-    const context = await adapter.context;
-    const response = await sendPlainer(context, { request, send });
-    return recordReply(adapter, { response, replied: (message) => format.replied(body, message) });
+    try {
+      const response = await sendPrepared(adapter, { request, send });
+      return await recordReply(adapter, { response, onReply: (message) => format.onReply(body, message) });
+    } catch (error) {
+      if (!(error instanceof ContextError) || error.code === "aborted") throw error;
+      // A reply that the model is to go on with, or a message of a kind that only the provider knows.
+      if (error.code === "not-sendable") return await fetch(input, init);
+      return refuseRequest(format.writeError(error.message));
+    }
   };
 }
 
+/** A client throws it as the error of its kind, at once. */
+export const refuseRequest = (body: object): Response =>
+  Response.json(body, { status: 400, headers: { "x-should-retry": "false" } });
+
 interface SendInput<P extends Provider> {
-  readonly request: NextRequest<P>;
-  readonly send: (request: NextRequest<P>) => Promise<Response>;
+  readonly request: FrameworkRequest<P>;
+  readonly send: (request: PreparedRequest<P>) => Promise<Response>;
 }
 
 /** A request that is refused for what it holds is sent again without it. Waiting and trying again is left to the client. */
-async function sendPlainer<P extends Provider>(
-  context: Context<P>,
+async function sendPrepared<P extends Provider>(
+  adapter: AdapterContext<P>,
   { request, send }: SendInput<P>,
 ): Promise<Response> {
-  let response = await send(request);
+  let response = await send(await adapter.sync(request));
   for (let tries = 0; tries < plainerTriesMax && isAboutRequest(response); tries += 1) {
     const text = await response.clone().text();
-    const after = await context.refused({ status: response.status, body: tryParseJson(text) ?? text });
-    if (after.kind === "stop" || after.afterMs > 0) return response;
-    response = await send(await context.next());
+    const refusal = { status: response.status, body: tryParseJson(text) ?? text };
+    const prepared = await adapter.syncRefused(request, refusal);
+    if (prepared === undefined) return response;
+    response = await send(prepared);
   }
   return response;
 }

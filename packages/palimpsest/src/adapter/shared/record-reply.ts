@@ -1,13 +1,18 @@
 import { Channel } from "../../context/channel.ts";
-import type { Context } from "../../context/context.ts";
-import type { Provider, Reply, StreamEvent } from "../../context/provider-formats.ts";
+import type { Provider } from "../../context/provider-formats.ts";
 import { isObject, type JsonObject, tryParseJson } from "../../schema/json.ts";
 import type { AdapterContext } from "./adapter-context.ts";
 
 interface PassingReply {
   readonly response: Response;
   /** Told of the reply, or of each event. */
-  readonly replied: (message: JsonObject) => void;
+  readonly onReply: (message: JsonObject) => void;
+}
+
+/** What a context does with replies as they come from the wire: it checks their form itself. */
+interface ReplyReader {
+  assistant(reply: object): Promise<unknown>;
+  assistantStream(events: AsyncIterable<object>): Promise<unknown>;
 }
 
 /**
@@ -16,28 +21,28 @@ interface PassingReply {
  */
 export async function recordReply<P extends Provider>(
   adapter: AdapterContext<P>,
-  { response, replied }: PassingReply,
+  { response, onReply }: PassingReply,
 ): Promise<Response> {
-  const context = await adapter.context;
+  const context: ReplyReader = await adapter.context;
   if (!response.ok || response.body === null) return response;
   const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
-  if (isStream) return new Response(response.body.pipeThrough(recordEvents(adapter, { context, replied })), response);
+  if (isStream) return new Response(response.body.pipeThrough(recordEvents(adapter, { context, onReply })), response);
   const text = await response.text();
   const reply = tryParseJson(text);
-  if (isObject(reply)) replied(reply);
-  // The context checks its form.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  if (isObject(reply)) await context.assistant(reply as unknown as Reply<P>).catch(() => undefined);
+  if (isObject(reply)) {
+    onReply(reply);
+    await context.assistant(reply).catch(() => undefined);
+  }
   return new Response(text, response);
 }
 
 /** The stream ends for the client when the reply is stored. If the client leaves it, the reply has broken off. */
 function recordEvents<P extends Provider>(
   adapter: AdapterContext<P>,
-  { context, replied }: { readonly context: Context<P> } & Pick<PassingReply, "replied">,
+  { context, onReply }: { readonly context: ReplyReader } & Pick<PassingReply, "onReply">,
 ): TransformStream<Uint8Array, Uint8Array> {
   const events = new Channel<JsonObject>();
-  adapter.replying(() => events.close());
+  adapter.beginReply(() => events.close());
   const decoder = new TextDecoder();
   let rest = "";
   const take = (text: string): void => {
@@ -46,13 +51,11 @@ function recordEvents<P extends Provider>(
     for (const line of lines) {
       const event = line.startsWith("data:") ? tryParseJson(line.slice("data:".length)) : undefined;
       if (!isObject(event)) continue;
-      replied(event);
+      onReply(event);
       events.put(event);
     }
   };
-  // The context checks their form.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const recorded = context.assistantStream(events as unknown as AsyncIterable<StreamEvent<P>>).then(
+  const recorded = context.assistantStream(events).then(
     () => undefined,
     () => undefined,
   );

@@ -99,12 +99,17 @@ export function serverOptions(
 /** Betas that the provider needs to understand the messages, whatever is turned on now. */
 const messageBetas = (messages: readonly Message[]): readonly string[] => [
   ...(messages[0]?.content[0]?.type === "compaction" ? [serverSummaryBeta] : []),
-  ...(messages.some(holdsMcpCall) ? [mcpBeta] : []),
+  ...(holdMcpCall(messages) ? [mcpBeta] : []),
 ];
 
-/** Does it hold calls that the provider itself made to an MCP server? */
-const holdsMcpCall = ({ role, content }: Message): boolean =>
-  role === "assistant" && content.some(({ type }) => type === "mcp_tool_use" || type === "mcp_tool_result");
+/** Do they hold calls that the provider itself made to an MCP server? Plain loops: it looks at every block of each request. */
+function holdMcpCall(messages: readonly Message[]): boolean {
+  for (const { role, content } of messages) {
+    if (role !== "assistant") continue;
+    for (const { type } of content) if (type === "mcp_tool_use" || type === "mcp_tool_result") return true;
+  }
+  return false;
+}
 
 const mcpBeta = "mcp-client-2025-11-20";
 

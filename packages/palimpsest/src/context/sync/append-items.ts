@@ -87,20 +87,19 @@ class ItemAppender {
       const block =
         item.block.type === "tool_use" && toolUse !== undefined ? { ...item.block, id: toolUse } : item.block;
       const drafts = [...item.thinking, block].map((one) => reply({ id, model: baseline.model, block: one }));
-      await this.#add([{ ...item, toolUse }], () => this.#say(...drafts));
+      await this.#add([{ ...item, toolUse }], { append: () => this.#say(...drafts), ahead: item.thinking.length });
     }
   }
 
   async #appendResults(group: readonly SyncItem[]): Promise<void> {
-    const { core, rounds, events } = this.#host;
-    for (const item of group) await this.#add([item], () => this.#appendResult(item));
-    throwIfFailed(await events.drain(rounds().resultsIn()));
+    const { core, rounds } = this.#host;
+    for (const item of group) await this.#add([item], { append: () => this.#appendResult(item) });
     if (core.session.fold.openCalls.size === 0) rounds().ended(group.length);
   }
 
   async #appendResult({ block, call, digest }: SyncItem): Promise<void> {
     if (block.type !== "tool_result") return;
-    const { core, rounds } = this.#host;
+    const { core, rounds, events } = this.#host;
     const { content = "", is_error: isError = false } = block;
     const called = call === undefined ? undefined : this.#items[call]?.block;
     const toolUse = this.#known.callAt(Number(digest.slice(digest.lastIndexOf("-") + 1)));
@@ -112,13 +111,15 @@ class ItemAppender {
     const tool = core.deps.tools.find(({ name }) => name === called.name);
     const outcome = isError ? "failed" : "done";
     await rounds().result({ call: { ...called, id: toolUse }, tool, content, outcome, summary: "" });
+    // Not at the end of the group: what could not be stored must not become known.
+    throwIfFailed(await events.drain(rounds().resultsIn()));
   }
 
   async #appendSystem(group: readonly SyncItem[]): Promise<void> {
     for (const item of group) {
       const { block } = item;
       const text = block.type === "text" ? block.text : JSON.stringify(rawBlock(block));
-      await this.#add([item], () => this.#say(contextDraft(text)));
+      await this.#add([item], { append: () => this.#say(contextDraft(text)) });
     }
   }
 
@@ -132,22 +133,25 @@ class ItemAppender {
     const isPlain = group.length === 1 && first?.block.type === "text";
     const content = group.map(({ block }) => rawBlock(block));
     const draft = isPlain ? userDraft(first.block.text) : { type: "user", message: { role: "user", content } };
-    await this.#add(group, () => this.#say(draft));
+    await this.#add(group, { append: () => this.#say(draft) });
   }
 
   async #say(...drafts: readonly Draft[]): Promise<void> {
     throwIfFailed(await this.#host.rounds().say(...drafts));
   }
 
-  /** Several items in one entry can't be told apart later: only behind the last of them a branch may begin. */
+  /**
+   * Several items in one entry can't be told apart later: only behind the last of them a branch may begin. `ahead`: how
+   * many entries come before theirs.
+   */
   async #add(
     items: readonly (Pick<SyncItem, "digest"> & { readonly toolUse?: ToolUseId | undefined })[],
-    append: () => Promise<void>,
+    { append, ahead = 0 }: { readonly append: () => Promise<void>; readonly ahead?: number },
   ): Promise<void> {
     const { session } = this.#host.core;
     const length = session.fold.path.length;
     await append();
-    const entry: EntryId | undefined = session.fold.path.at(length)?.entry.id;
+    const entry: EntryId | undefined = session.fold.path.at(length + ahead)?.entry.id;
     for (const [nth, { digest, toolUse }] of items.entries())
       this.#known.add({ digest, toolUse, entry, behind: nth === items.length - 1 ? session.leaf : undefined });
   }

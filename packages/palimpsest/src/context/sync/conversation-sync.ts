@@ -1,17 +1,24 @@
-import { parseBlock } from "../../schema/block.ts";
+import type { ModelRequest } from "../../ports/model-port.ts";
+import { type Block, parseBlock } from "../../schema/block.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { Entry } from "../../schema/entry.ts";
 import { isObject, listField, parseJson } from "../../schema/json.ts";
+import type { Item } from "../../transcript/item.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { storeError, throwIfFailed } from "../context-error.ts";
 import type { SyncReport } from "../outcomes.ts";
+import type { ContextParts } from "../context-parts.ts";
 import type { Provider } from "../provider-formats.ts";
 import type { SessionContext } from "../session-context.ts";
 import { appendItems, type SyncHost } from "./append-items.ts";
 import type { KnownItem, KnownItems } from "./known-items.ts";
-import { MessageReader, type SyncItem } from "./message-reader.ts";
+import { HiddenCalls } from "./hidden-calls.ts";
+import { digestWithoutDistance, MessageReader, type SyncItem } from "./message-reader.ts";
+import { outgoingList, type OutgoingMessage } from "./outgoing-list.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
 import { type BranchPlan, planSync, type SyncPlan, type TrimPlan } from "./plan.ts";
+
+type SyncParts = Pick<ContextParts<Provider, unknown>, "provider" | "known" | "hiddenTools" | "core" | "sessionDeps">;
 
 /**
  * Takes over the whole message list of a caller, as often as it is handed over: recognises what is known, appends what is
@@ -23,29 +30,102 @@ export class ConversationSync {
   readonly #host: SyncHost;
   readonly #known: KnownItems;
   readonly #reader: MessageReader;
+  readonly #hidden: HiddenCalls;
+  /** The newest list. */
+  #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
+  /** What was found out about a block of the view, and the item that it was compared with. */
+  readonly #compared = new WeakMap<Block, { readonly item: SyncItem; readonly isSame: boolean }>();
+  /** The beginning of the last list that was known. Items that are the same objects need not be looked up again. */
+  #last: { readonly items: readonly SyncItem[]; readonly matched: readonly KnownItem[] } = { items: [], matched: [] };
+  #listsAnnounced = 0;
+  /** The number of the list that was read last. */
+  #listRead = 0;
 
-  constructor(host: SyncHost, { provider, known }: { readonly provider: Provider; readonly known: KnownItems }) {
-    this.#host = host;
+  constructor(parts: SyncParts, host: Omit<SyncHost, "core" | "uuid">) {
+    const { core, sessionDeps, known, provider, hiddenTools } = parts;
+    this.#host = { ...host, core, uuid: sessionDeps.uuid };
     this.#known = known;
-    this.#reader = new MessageReader(host.core.deps, parseMessageByProvider[provider]);
+    this.#reader = new MessageReader(core.deps, parseMessageByProvider[provider]);
+    this.#hidden = new HiddenCalls(hiddenTools, core.session.fold.path.everyBranch);
   }
 
-  async take(messages: readonly object[]): Promise<SyncReport> {
+  /**
+   * Announces a list in its order; the result takes it over. `unchanged` is about the list that was announced before:
+   * if that one was never read, as its call was aborted, it says nothing.
+   */
+  announce(messages: readonly object[], unchanged = 0): () => Promise<SyncReport> {
+    this.#listsAnnounced += 1;
+    const number = this.#listsAnnounced;
+    return async () => {
+      const isAboutLast = this.#listRead === number - 1;
+      this.#listRead = number;
+      return await this.#take(messages, isAboutLast ? unchanged : 0);
+    };
+  }
+
+  async #take(messages: readonly object[], unchanged: number): Promise<SyncReport> {
     this.#catchUp();
-    const items = this.#reader.items(messages);
+    const items = this.#reader.items(messages, unchanged);
     const shown = this.#shownEntries();
     const isShown = ({ entry }: KnownItem): boolean => entry !== undefined && shown().has(entry);
     const plan = planSync({ known: this.#known, matched: await this.#match(items), items, isShown });
-    const edit = await this.#leave(plan);
-    if (items[plan.from]?.block.type === "tool_result") await this.#leaveRepair();
-    await appendItems(this.#host, this.#known, { items, from: plan.from });
-    const record = this.#known.record();
-    if (record !== undefined) throwIfFailed(await this.#session.append(record));
-    this.#readAll();
+    const edit = await this.#takeOver(items, plan);
+    this.#list = { items, length: messages.length };
     const added = items.length - plan.from;
     const grown = added > 0 ? "grown" : "same";
     const kind = plan.kind === "onward" ? grown : plan.kind;
     return { kind, known: plan.from, added, left: plan.left.length, ...(edit === undefined ? {} : { edit }) };
+  }
+
+  /** If it fails, what has been stored stays known: the same list may be given again. */
+  async #takeOver(items: readonly SyncItem[], plan: SyncPlan): Promise<EntryId | undefined> {
+    try {
+      const edit = await this.#leave(plan);
+      if (isMoreOfRound(items, plan.from)) await this.#leaveRepair();
+      await appendItems(this.#host, this.#known, { items, from: plan.from });
+      await this.#settleHidden();
+      const record = this.#known.record();
+      if (record !== undefined) throwIfFailed(await this.#session.append(record));
+      this.#known.markRecorded();
+      return edit;
+    } finally {
+      this.#readAll();
+    }
+  }
+
+  /**
+   * The view in the messages of the newest list: those that nothing was done to, by their index, and what the context wrote
+   * in place of the others. Undefined without a list, or if the view does not follow its order.
+   */
+  outgoing(
+    request: Pick<ModelRequest, "messages" | "breakpoints"> | undefined,
+  ): readonly OutgoingMessage[] | undefined {
+    this.#catchUp();
+    const { path, sources, projection } = this.#session.fold;
+    const line = this.#known.line.slice(0, this.#list?.items.length);
+    if (this.#list === undefined || line.length < this.#list.items.length) return undefined;
+    return outgoingList({
+      ...this.#list,
+      messages: request?.messages ?? [],
+      breakpoints: request?.breakpoints ?? [],
+      sources,
+      entries: line.map(({ entry }) => entry),
+      isSame: (block, item) => this.#isSame(block, item),
+      isSummary: (entry) => {
+        const found = path.find(entry)?.entry;
+        return found?.kind === "user" && found.summary;
+      },
+      withoutThinking: findEntriesWithoutThinking(projection.items),
+    });
+  }
+
+  /** Both stay the same objects from one list to the next, so that most are compared once. */
+  #isSame(block: Block, item: SyncItem): boolean {
+    const known = this.#compared.get(block);
+    if (known?.item === item) return known.isSame;
+    const isSame = digestWithoutDistance(this.#reader.digest(item.role, block)) === digestWithoutDistance(item.digest);
+    this.#compared.set(block, { item, isSame });
+    return isSame;
   }
 
   get #session(): SessionContext["session"] {
@@ -90,6 +170,13 @@ export class ConversationSync {
     return later.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "repair");
   }
 
+  /** A hidden call that was cut off has no result to wait for. */
+  async #settleHidden(): Promise<void> {
+    const { openCalls } = this.#session.fold;
+    if (openCalls.size > 0 && openCalls.values().every((id) => this.#hidden.has(id)))
+      throwIfFailed(await this.#host.core.conversation.line.settle());
+  }
+
   /** The caller has the results after all: it was only this process that ended. */
   async #leaveRepair(): Promise<void> {
     if (!this.#isRepaired()) return;
@@ -106,7 +193,7 @@ export class ConversationSync {
     if (entry.kind !== "user" && entry.kind !== "assistant") return;
     const isSaid = entry.kind === "user" ? !entry.meta && !entry.summary : !entry.synthetic;
     for (const block of isSaid ? entry.blocks : []) {
-      if (isThinking(block) || isEmptyText(block)) continue;
+      if (isThinking(block) || isEmptyText(block) || this.#hidden.holds(block)) continue;
       const distance = block.type === "tool_result" ? this.#known.distance(block.tool_use_id) : undefined;
       const toolUse = block.type === "tool_use" ? block.id : undefined;
       yield { digest: this.#reader.digest(entry.kind, block, distance), toolUse };
@@ -115,9 +202,14 @@ export class ConversationSync {
 
   /** A reply whose secrets were redacted comes back with them. */
   async #match(items: readonly SyncItem[]): Promise<readonly KnownItem[]> {
-    const digests = items.map(({ digest }) => digest);
+    const { items: itemsBefore, matched: matchedBefore } = this.#last;
+    const { line } = this.#known;
+    let same = 0;
+    while (same < matchedBefore.length && items[same] === itemsBefore[same] && line[same] === matchedBefore[same])
+      same += 1;
     for (;;) {
-      const matched = this.#known.match(digests);
+      const matched = this.#known.match(items, same);
+      this.#last = { items: items.slice(0, matched.length), matched };
       const item = items[matched.length];
       const redacted = item === undefined ? undefined : await this.#redactedDigest(item);
       const before = matched.at(-1) ?? this.#known.root;
@@ -215,11 +307,30 @@ export class ConversationSync {
   }
 }
 
+/** Does the list go on with a result, or with another part of the reply that it is known to have the beginning of? */
+function isMoreOfRound(items: readonly SyncItem[], from: number): boolean {
+  const [before, next] = [items[from - 1], items[from]];
+  return next?.block.type === "tool_result" || (next?.role === "assistant" && next.message === before?.message);
+}
+
 const isSameReply = (before: Entry | undefined, entry: Entry): boolean =>
   before?.kind === "assistant" &&
   entry.kind === "assistant" &&
   before.messageId !== undefined &&
   before.messageId === entry.messageId;
+
+/** Entries of replies whose thinking right before them was left out. */
+function findEntriesWithoutThinking(items: readonly Item[]): ReadonlySet<EntryId> {
+  const entries = new Set<EntryId>();
+  let reply: Item["messageId"];
+  for (const { entry, thinking, blocks, messageId } of items) {
+    const hasThought = blocks.some(isThinking);
+    const isLeftOut = thinking === "left-out" && hasThought;
+    if (!blocks.every(isThinking) && (isLeftOut || (reply !== undefined && reply === messageId))) entries.add(entry);
+    if (hasThought || messageId !== reply) reply = isLeftOut ? messageId : undefined;
+  }
+  return entries;
+}
 
 const isOnlyThinking = (entry: Entry | undefined): boolean =>
   entry?.kind === "assistant" && entry.blocks.length > 0 && entry.blocks.every(isThinking);

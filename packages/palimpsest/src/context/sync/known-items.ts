@@ -63,17 +63,17 @@ export class KnownItems {
     return this.#line.at(-1) ?? this.root;
   }
 
-  /** The items with which a list begins, as far as it is known. */
-  match(digests: readonly string[]): readonly KnownItem[] {
-    const items: KnownItem[] = [];
-    let item = this.root;
-    for (const digest of digests) {
+  /** The items with which a list begins, as far as it is known. The first `onLine` of them are those of the line. */
+  match(items: readonly { readonly digest: string }[], onLine = 0): readonly KnownItem[] {
+    const known = this.#line.slice(0, onLine);
+    let item = known.at(-1) ?? this.root;
+    for (const { digest } of items.slice(onLine)) {
       const next = item.next.get(digest);
       if (next === undefined) break;
-      items.push(next);
+      known.push(next);
       item = next;
     }
-    return items;
+    return known;
   }
 
   /** The conversation continues behind the last of these. */
@@ -137,9 +137,13 @@ export class KnownItems {
       if (run === undefined || run.items.at(-1) !== item.before) runs.push({ after: item.before, items: [item] });
       else run.items.push(item);
     }
-    this.#unrecorded = [];
     const value: Json = { runs: runs.map(writeRun), tip: this.tip.number };
     return { type: "setting", name: syncSettingName, value };
+  }
+
+  /** The last record is stored. */
+  markRecorded(): void {
+    this.#unrecorded = [];
   }
 
   #insert(

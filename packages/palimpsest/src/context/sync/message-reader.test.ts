@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MessageReader } from "./message-reader.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
@@ -33,6 +34,60 @@ describe("MessageReader", () => {
     expect(taken()).toBe(200);
     reader.items([...messages, { role: "user", content: "more" }]);
     expect(taken()).toBe(201);
+  });
+
+  it("hashes nothing of a list that was parsed anew and says the same", () => {
+    const { reader, taken } = counting();
+    const messages = list(100);
+    const before = digests(reader, messages);
+    expect(digests(reader, structuredClone(messages))).toEqual(before);
+    expect(taken()).toBe(200);
+  });
+
+  it("does not even read messages that are said to be unchanged", () => {
+    const { reader, taken } = counting();
+    const messages = list(3);
+    const before = digests(reader, messages);
+    const unread = [{}, {}, {}, {}, ...messages.slice(4), { role: "user", content: "more" }];
+    const after = reader.items(unread, 4).map(({ digest }) => digest);
+    expect(after.slice(0, -1)).toEqual(before);
+    expect(taken()).toBe(7);
+    expect(reader.items(unread, 4).at(-1)).toMatchObject({ message: 6, block: { text: "more" } });
+  });
+
+  it.each([7, 8, -1, 1.5, Number.NaN])(
+    "reads the whole list if %s of its 6 messages are said to be unchanged",
+    (at) => {
+      const { reader } = counting();
+      reader.items(list(3));
+      const others = list(4).slice(2);
+      expect(reader.items(others, at)).toEqual(counting().reader.items(others));
+    },
+  );
+
+  it("tells an empty object before a field from an object that holds the field", () => {
+    const { reader } = counting();
+    const call = { type: "tool_use", id: "t1", name: "read", input: {} };
+    const before = digests(reader, [{ role: "assistant", content: [{ ...call, nth: 1 }] }]);
+    expect(digests(reader, [{ role: "assistant", content: [{ ...call, input: { nth: 1 } }] }])).not.toEqual(before);
+  });
+
+  it("finds the same in a list whatever list was read before it", () => {
+    const call = (id: string): object => ({ type: "tool_use", id, name: "read", input: {} });
+    const answer = (id: string): object => ({ type: "tool_result", tool_use_id: id, content: "done" });
+    const messages = fc.constantFrom(
+      { role: "assistant", content: [call("a")] },
+      { role: "assistant", content: [call("b"), call("a")] },
+      { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature: "s" }] },
+      { role: "user", content: [answer("a"), answer("b")] },
+      { role: "user", content: "Go on." },
+    );
+    fc.assert(
+      fc.property(fc.array(fc.array(messages, { maxLength: 6 }), { maxLength: 6 }), (lists) => {
+        const { reader } = counting();
+        for (const one of lists) expect(reader.items(one)).toEqual(counting().reader.items(one));
+      }),
+    );
   });
 
   it("notices what the caller changes in place", () => {

@@ -4,6 +4,7 @@ import { canonicalJson } from "../../schema/canonical-json.ts";
 import { isArray, isObject, type Json, type JsonObject, parseJson, textField } from "../../schema/json.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { digestChars } from "./limits.ts";
+import { collectValues, hasValues, type MessageValues } from "./message-values.ts";
 
 export type SyncRole = "user" | "assistant" | "system";
 
@@ -31,8 +32,7 @@ export interface SyncItem {
 
 /** What is known about one message without the others. */
 interface ReadMessage {
-  /** Every primitive value in it, in order. */
-  readonly leaves: readonly unknown[];
+  readonly values: MessageValues;
   readonly items: readonly ReadItem[];
   /** Thinking after the last item. */
   readonly rest: readonly Block[];
@@ -40,47 +40,57 @@ interface ReadMessage {
 
 type ReadItem = Pick<SyncItem, "role" | "block" | "thinking" | "digest">;
 
+/** A message in its list: what the ones before it leave for it. */
+interface ListedMessage {
+  readonly read: ReadMessage;
+  readonly itemsBefore: number;
+  readonly thinkingBefore: readonly Block[];
+}
+
 /** Translates one message of a provider's format; one message may hold several roles. */
 export type ParseMessage = (message: JsonObject) => readonly SyncMessage[];
 
 /**
- * Reads lists of messages into items. A message object that was read before is compared value by value and not hashed
- * again, so a list that grew costs what is new, and a message that the caller changed in place is noticed. A list that
- * was parsed anew is hashed whole: some ten milliseconds for 200,000 tokens.
+ * Reads lists of messages into items. The last list is kept: a message that was read before, as the same object or at
+ * the same place of the last list, is compared value by value and not hashed again. So a list that grew costs one
+ * comparison and what is new, and a message that the caller changed in place is noticed.
  */
 export class MessageReader {
   readonly #hash: HashDep["hash"];
   readonly #parse: ParseMessage;
-  readonly #read = new WeakMap<object, ReadMessage>();
+  readonly #readBySource = new WeakMap<object, ReadMessage>();
+  /** The last list and its items. */
+  readonly #list: ListedMessage[] = [];
+  readonly #items: SyncItem[] = [];
+  /** The newest last: an id may be used twice. */
+  readonly #callsById = new Map<string, { readonly at: number; readonly nth: number }[]>();
+  #calls = 0;
+  /** Thinking after the last item. */
+  #thinking: readonly Block[] = [];
 
   constructor({ hash }: HashDep, parse: ParseMessage) {
     this.#hash = hash;
     this.#parse = parse;
   }
 
-  items(messages: readonly object[]): readonly SyncItem[] {
-    const items: SyncItem[] = [];
-    const callById = new Map<string, { readonly at: number; readonly nth: number }>();
-    let calls = 0;
-    let thinking: readonly Block[] = [];
-    for (const [message, source] of messages.entries()) {
-      const read = this.#readMessage(source);
-      for (const item of read.items) {
-        const { block } = item;
-        const call = block.type === "tool_result" ? callById.get(block.tool_use_id) : undefined;
-        if (block.type === "tool_use") callById.set(block.id, { at: items.length, nth: calls++ });
-        items.push({
-          ...item,
-          thinking: thinking.length === 0 ? item.thinking : [...thinking, ...item.thinking],
-          digest: block.type === "tool_result" ? answerDigest(item.digest, call && calls - call.nth) : item.digest,
-          message,
-          call: call?.at,
-        });
-        thinking = [];
+  /**
+   * The items of a list, valid until the next list is read. `unchanged`: so many messages at its beginning are those of
+   * the last list, and are not even compared. A number that can't be true is ignored.
+   */
+  items(messages: readonly object[], unchanged = 0): readonly SyncItem[] {
+    const isPossible = Number.isInteger(unchanged) && unchanged >= 0;
+    let at = isPossible && unchanged <= Math.min(messages.length, this.#list.length) ? unchanged : 0;
+    for (const source of messages.slice(at)) {
+      const listed = this.#list[at]?.read;
+      const read = this.#readMessage(source, listed);
+      if (read !== listed) {
+        this.#keep(at);
+        this.#add(read);
       }
-      thinking = read.rest.length === 0 ? thinking : [...thinking, ...read.rest];
+      at += 1;
     }
-    return items;
+    this.#keep(at);
+    return this.#items;
   }
 
   /** The digest of a block of the transcript. `distance`: see `answerDigest`. */
@@ -89,17 +99,63 @@ export class MessageReader {
     return block.type === "tool_result" ? answerDigest(digest, distance) : digest;
   }
 
-  #readMessage(source: object): ReadMessage {
-    const leaves: unknown[] = [];
-    collectLeaves(source, leaves);
-    const known = this.#read.get(source);
-    if (known !== undefined && hasSameLeaves(known.leaves, leaves)) return known;
-    const read = { leaves, ...this.#readParts(source) };
-    this.#read.set(source, read);
+  /** Leaves only so many messages of the last list. */
+  #keep(count: number): void {
+    const next = this.#list[count];
+    if (next === undefined) return;
+    this.#list.length = count;
+    for (const { block } of this.#items.splice(next.itemsBefore))
+      if (block.type === "tool_use") this.#forgetCall(block.id);
+    this.#thinking = next.thinkingBefore;
+  }
+
+  #add(read: ReadMessage): void {
+    const message = this.#list.length;
+    this.#list.push({ read, itemsBefore: this.#items.length, thinkingBefore: this.#thinking });
+    for (const item of read.items) {
+      const { block } = item;
+      const call = block.type === "tool_result" ? this.#callsById.get(block.tool_use_id)?.at(-1) : undefined;
+      this.#noteCall(block, this.#items.length);
+      this.#items.push({
+        ...item,
+        thinking: this.#thinking.length === 0 ? item.thinking : [...this.#thinking, ...item.thinking],
+        digest: block.type === "tool_result" ? answerDigest(item.digest, call && this.#calls - call.nth) : item.digest,
+        message,
+        call: call?.at,
+      });
+      this.#thinking = [];
+    }
+    if (read.rest.length > 0) this.#thinking = [...this.#thinking, ...read.rest];
+  }
+
+  #noteCall(block: Block, at: number): void {
+    if (block.type !== "tool_use") return;
+    const call = { at, nth: this.#calls };
+    const calls = this.#callsById.get(block.id);
+    if (calls === undefined) this.#callsById.set(block.id, [call]);
+    else calls.push(call);
+    this.#calls += 1;
+  }
+
+  /** The newest with this id; an earlier one counts again. */
+  #forgetCall(id: string): void {
+    const calls = this.#callsById.get(id);
+    calls?.pop();
+    if (calls?.length === 0) this.#callsById.delete(id);
+    this.#calls -= 1;
+  }
+
+  /** `listed`: what was at its place in the last list. */
+  #readMessage(source: object, listed: ReadMessage | undefined): ReadMessage {
+    if (listed !== undefined && hasValues(source, listed.values)) return listed;
+    const known = this.#readBySource.get(source);
+    if (known !== undefined && hasValues(source, known.values)) return known;
+    const read = { values: collectValues(source), ...this.#readParts(source) };
+    this.#readBySource.set(source, read);
     return read;
   }
 
-  #readParts(source: object): Omit<ReadMessage, "leaves"> {
+  #readParts(source: object): Omit<ReadMessage, "values"> {
     const json = parseJson(JSON.stringify(source) ?? "null");
     const items: ReadItem[] = [];
     let thinking: Block[] = [];
@@ -117,25 +173,10 @@ export class MessageReader {
   }
 }
 
-/** Strings are compared by reference first, so an unchanged message costs its number of values, not its bytes. */
-const hasSameLeaves = (left: readonly unknown[], right: readonly unknown[]): boolean =>
-  left.length === right.length && left.every((leaf, at) => leaf === right[at]);
-
-const nested = Symbol("nested");
-function collectLeaves(value: unknown, leaves: unknown[]): void {
-  if (typeof value !== "object" || value === null) {
-    leaves.push(value);
-    return;
-  }
-  leaves.push(nested);
-  for (const [key, inner] of Object.entries(value)) {
-    leaves.push(key);
-    collectLeaves(inner, leaves);
-  }
-}
-
 /** A result is recognised by the distance to its call, because ids change. Undefined: its call is not in the list. */
 const answerDigest = (digest: string, distance: number | undefined): string => `${digest}-${distance ?? "x"}`;
+
+export const digestWithoutDistance = (digest: string): string => digest.split("-", 1)[0] ?? digest;
 
 export const isAnswerDigest = (digest: string): boolean => digest.includes("-");
 
@@ -152,7 +193,7 @@ function blockText(block: Block): string {
     case "tool_result":
       return `result ${block.is_error === true ? "failed " : ""}${resultText(block)}`;
     case "unknown":
-      return `unknown ${canonicalJson(block.was)}`;
+      return `unknown ${canonicalJson(withoutMarks(withoutIds(block.was)))}`;
     default:
       return canonicalJson(withoutMarks({ ...block }));
   }
@@ -167,6 +208,13 @@ function resultText({ content = [] }: ToolResultBlock): string {
       return [canonicalJson(withoutMarks(part))];
     })
     .join("\n");
+}
+
+/** A client may leave out the provider's id of an item, and its status. What is equal besides is the same item. */
+function withoutIds(value: Json): Json {
+  if (!isObject(value)) return value;
+  const { id: _id, status: _status, ...others } = value;
+  return others;
 }
 
 function withoutMarks(value: Json): Json {

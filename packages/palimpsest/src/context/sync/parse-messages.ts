@@ -35,7 +35,7 @@ function chatPart(part: Json): readonly Block[] {
   switch (textField(part, "type")) {
     case "image_url": {
       const image = field(part, "image_url");
-      return mediaBlock("image", isObject(image) ? textField(image, "url") : undefined, {});
+      return isObject(image) ? mediaBlock("image", mediaSource(textField(image, "url"), image), {}) : [];
     }
     case "file": {
       const file = field(part, "file");
@@ -102,7 +102,7 @@ function responsesPart(part: Json): readonly Block[] {
     case "refusal":
       return refusalText(part);
     case "input_image":
-      return mediaBlock("image", textField(part, "image_url"), {});
+      return mediaBlock("image", mediaSource(textField(part, "image_url"), part), {});
     case "input_file":
       return fileBlock(part);
     default:
@@ -112,20 +112,19 @@ function responsesPart(part: Json): readonly Block[] {
 
 const fileBlock = (file: JsonObject): readonly Block[] => {
   const title = textField(file, "filename");
-  return mediaBlock(
-    "document",
-    textField(file, "file_data") ?? textField(file, "file_url"),
-    title === undefined ? {} : { title },
-  );
+  const source = mediaSource(textField(file, "file_data") ?? textField(file, "file_url"), file);
+  return mediaBlock("document", source, title === undefined ? {} : { title });
 };
 
-/** `url`: an address, or the data itself. */
-function mediaBlock(type: "image" | "document", url: string | undefined, fields: JsonObject): readonly Block[] {
-  if (url === undefined) return [];
+const mediaBlock = (type: "image" | "document", source: JsonObject | undefined, fields: JsonObject): readonly Block[] =>
+  source === undefined ? [] : contentBlocks([{ type, source, ...fields }]);
+
+/** `url`: an address, or the data itself. Without it, `part` may name a file that the provider has. */
+function mediaSource(url: string | undefined, part: JsonObject): JsonObject | undefined {
+  const fileId = textField(part, "file_id");
+  if (url === undefined) return fileId === undefined ? undefined : { type: "file", file_id: fileId };
   const { mediaType, data } = /^data:(?<mediaType>[^;,]*);base64,(?<data>.*)$/s.exec(url)?.groups ?? {};
-  const source: JsonObject =
-    data === undefined ? { type: "url", url } : { type: "base64", media_type: mediaType ?? "", data };
-  return contentBlocks([{ type, source, ...fields }]);
+  return data === undefined ? { type: "url", url } : { type: "base64", media_type: mediaType ?? "", data };
 }
 
 const callBlock = (id = "", name = "", input: JsonObject): Block => ({

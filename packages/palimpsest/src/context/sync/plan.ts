@@ -65,9 +65,8 @@ function planTrim({ known: { line }, matched, items, isShown }: PlanInput): Trim
   const isSummary = count === 0 && lead.every(isText) && left.length >= lead.length + roundItemsMin;
   // A summary can stand only at the very beginning, and an entry can leave only as a whole.
   const isPossible = lead.length === 0 ? left.length > 0 : isSummary && kept.every(isShown);
-  return isPossible && left.at(-1)?.entry !== kept[0]?.entry
-    ? { kind: "trimmed", stay: matched, lead, kept, from: end + 1, left }
-    : undefined;
+  const isWhole = left.at(-1)?.entry !== kept[0]?.entry && (count === 0 || left[0]?.entry !== matched.at(-1)?.entry);
+  return isPossible && isWhole ? { kind: "trimmed", stay: matched, lead, kept, from: end + 1, left } : undefined;
 }
 
 const isText = ({ role, block }: SyncItem): boolean => role !== "assistant" && block.type === "text";

@@ -129,6 +129,8 @@ export const messagesRequest = z.strictObject({
   inference_geo: z.string().nullish(),
   container: anyJson.optional(),
   thread: threadParam.nullish(),
+  /** Checks beside the conversation, with what the client tells them about itself: nothing of it is in the prompt. */
+  safeguards: z.array(z.looseObject({ type: z.string() })).nullish(),
   diagnostics: z.strictObject({ previous_message_id: z.string().nullish() }).nullish(),
 });
 

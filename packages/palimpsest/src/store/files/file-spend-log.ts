@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import { constants, type FileHandle, chmod, lstat, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -46,6 +47,8 @@ export function fileSpendLog({ folder: projectFolder }: { readonly folder: strin
 
 /** Not its parent: the folder of a project that was removed must not come back because of a late entry. */
 async function makeSpendFolder(folder: string): Promise<void> {
+  // A synchronous look, which is cheaper than one on another thread: nearly always it is there.
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
   try {
     await mkdir(folder, { mode: folderMode });
     await chmod(folder, folderMode);

@@ -28,7 +28,7 @@ import { fileTranscripts } from "./file-transcripts.ts";
 export interface FileStoreOptions {
   /** The folder of the sessions. By default the one that the command `palimpsest` uses for the current folder's project. */
   readonly folder?: string;
-  /** When bytes are synced to disk: after each entry (the default), at the end of a turn, or whenever the system does it. */
+  /** When bytes are synced to disk: before a call that adds something resolves (the default), at the end of a turn, or whenever the system does it. */
   readonly durability?: Durability;
   /** Refuses memories with secrets; by default the engine's own rules. */
   readonly secretScanner?: SecretScanner;

@@ -125,6 +125,16 @@ describe("durability", () => {
     expect(calls).toEqual(expected);
   });
 
+  it("syncs lines that may wait together, with the next append, be it of no lines, or on closing", async () => {
+    const { writer, calls } = await make({ durability: "always" });
+    await writer.append(["{}"], "later");
+    await writer.append(["{}"], "later");
+    await writer.append([]);
+    await writer.append(["{}"], "later");
+    await writer.close();
+    expect(calls).toEqual(["write", "write", "sync", "write", "sync"]);
+  });
+
   it("syncs on closing what the turn had not yet", async () => {
     const { writer, calls } = await make({ durability: "turn" });
     await writer.append(["{}"]);

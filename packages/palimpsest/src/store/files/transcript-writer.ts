@@ -44,7 +44,7 @@ export function transcriptWriter(parts: WriterParts): TranscriptWriter {
   };
   return {
     id: parts.id,
-    append: async (lines) => whileOpen(() => appender.append(lines)),
+    append: async (lines, sync) => whileOpen(() => appender.append(lines, sync)),
     endTurn: async () => whileOpen(() => appender.endTurn()),
     blank: async (ranges) => whileOpen(() => appender.blank(ranges)),
     close: () => (closing ??= enqueue(() => appender.close())),
@@ -65,7 +65,7 @@ class Appender {
     this.#end = parts.size;
   }
 
-  async append(lines: readonly string[]): Promise<AppendOutcome> {
+  async append(lines: readonly string[], sync: "now" | "later" = "now"): Promise<AppendOutcome> {
     const refusal = await this.#refusal();
     if (refusal !== undefined) return refusal;
     const at: Bytes[] = [];
@@ -74,7 +74,7 @@ class Appender {
       if (typeof written === "object") return written;
       at.push(written);
     }
-    const failure = this.#parts.durability === "always" ? await this.#sync() : undefined;
+    const failure = this.#parts.durability === "always" && sync === "now" ? await this.#sync() : undefined;
     return failure ?? { kind: "appended", at };
   }
 
@@ -91,7 +91,7 @@ class Appender {
   /** A failure of the last sync is not reported: a caller that needs to know calls `endTurn` first. */
   async close(): Promise<void> {
     try {
-      if (this.#parts.durability === "turn") await this.#sync();
+      if (this.#parts.durability !== "never") await this.#sync();
     } finally {
       await this.#parts.file.close();
       await this.#parts.lease.release();

@@ -1,0 +1,46 @@
+import { homeFolder, locateProject } from "palimpsest/internal/store/files/project";
+import { randomUUID } from "node:crypto";
+import { clientNames, isClientName, setUpClient } from "../gateway/set-up-client.ts";
+import { ensureGateway } from "../gateway/ensure-gateway.ts";
+import { runClient } from "../gateway/run-client.ts";
+import { command } from "../program/command.ts";
+import { exitCode, failure, usageError } from "../program/failure.ts";
+
+export const runCommand = command({
+  name: "run",
+  summary: "start another agent (claude, opencode, codex, pi) through the gateway",
+  operands: {
+    client: { shown: clientNames.join("|"), summary: "the agent to start; its program must be on the PATH" },
+    args: { shown: "args", takes: "many", summary: "its own arguments, after --" },
+  },
+  options: {
+    upstream: {
+      type: "string",
+      shown: "url",
+      takes: "many",
+      summary:
+        "for a gateway that has to be started: as in `palimpsest gateway` (default: the base URL that the client would have used)",
+    },
+    config: { type: "string", shown: "file", summary: "for a gateway that has to be started: its config file" },
+  },
+  details: [
+    "Starts the gateway in the background if none runs; it goes on running afterwards (`palimpsest gateway stop`). The base URL is set for this process alone, and no file of the client is changed.",
+    "The exit code is the client's. Sessions of the client belong to the project of the current folder: `palimpsest sessions list`.",
+  ],
+  run: async (context, { operands: { client, args }, options }) => {
+    if (!isClientName(client))
+      return usageError(
+        `there is no way to start ${client}`,
+        `Clients: ${clientNames.join(", ")}. For another one: set its base URL to what \`palimpsest gateway\` prints.`,
+      );
+    const home = homeFolder(context.env);
+    const project = await locateProject({ uuid: randomUUID }, { home, cwd: context.cwd });
+    if (project.kind === "failed") return failure({ code: exitCode.machine, message: project.message });
+    const gateway = await ensureGateway(context, { home, ...options });
+    if (gateway.kind === "failure") return gateway;
+    const setup = await setUpClient({ client, args, env: context.env, home, url: gateway.url, project: project.root });
+    if (setup.kind === "failure") return setup;
+    for (const notice of setup.notices) await context.err.write(`${notice}\n`);
+    return runClient(context, setup);
+  },
+});

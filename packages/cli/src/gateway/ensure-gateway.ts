@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { open, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { fileMode, makeFolder } from "palimpsest/internal/store/files/disk";
+import type { CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
+import { findGateway, type FoundGateway, gatewayFolder } from "./gateway-place.ts";
+
+export interface StartOptions {
+  readonly home: string;
+  readonly upstream: readonly string[];
+  readonly config?: string | undefined;
+}
+
+/** The gateway of this home; started in the background if none runs. It outlives this process. */
+export async function ensureGateway(
+  context: CommandContext,
+  { home, upstream, config }: StartOptions,
+): Promise<FoundGateway | Failure> {
+  const found = await findGateway(home);
+  if (found.kind === "running")
+    return upstream.length === 0 && config === undefined
+      ? found
+      : usageError(
+          `a gateway runs already, at ${found.url}`,
+          "Leave out --upstream and --config, or stop it first: `palimpsest gateway stop`.",
+        );
+  const args = [
+    ...(upstream.length === 0 ? usualUpstreams(context.env) : upstream).map((url) => `--upstream=${url}`),
+    ...(config === undefined ? [] : [`--config=${resolve(context.cwd, config)}`]),
+  ];
+  await makeFolder(gatewayFolder(home));
+  const messages = join(gatewayFolder(home), "messages.log");
+  // One that is there but does not answer yet was perhaps started a moment ago, by another command like this.
+  const child = found.kind === "absent" ? await startGateway(context, { args, messages }) : undefined;
+  let seenAt = Date.now();
+  for (const until = seenAt + startMsMax; Date.now() < until; await wait(lookMs)) {
+    const started = await findGateway(home);
+    if (started.kind === "running") {
+      // Another command was faster: ours must not take the place later.
+      if (started.pid !== child?.pid) child?.kill();
+      return started;
+    }
+    if (started.kind === "unsafe") return failure({ code: exitCode.refused, message: started.message });
+    if (started.kind === "busy" || child?.exitCode === null) seenAt = Date.now();
+    // It may have left the place to another that has not said its address yet.
+    else if (Date.now() - seenAt > goneMs) break;
+  }
+  const said = (await readFile(messages, "utf8").catch(() => "")).trim().split("\n");
+  return failure({
+    code: exitCode.machine,
+    message: `the gateway did not start: ${said[0]?.replace(/^palimpsest: /, "") ?? ""}`,
+    hint: `Its messages are in ${messages}.`,
+  });
+}
+
+/** A base URL of the user's own is where the client would have sent its requests. */
+function usualUpstreams(env: CommandContext["env"]): readonly string[] {
+  const { ANTHROPIC_BASE_URL: anthropic, OPENAI_BASE_URL: openai } = env;
+  if (!anthropic && !openai) return [];
+  return [`anthropic=${anthropic || "https://api.anthropic.com"}`, `openai=${openai || "https://api.openai.com"}`];
+}
+
+async function startGateway(
+  { env }: CommandContext,
+  { args, messages }: { readonly args: readonly string[]; readonly messages: string },
+): Promise<ChildProcess> {
+  const launcher = fileURLToPath(new URL("../../bin/palimpsest", import.meta.url));
+  const output = await open(messages, "w", fileMode);
+  try {
+    const child = spawn(process.execPath, [launcher, "gateway", ...args], {
+      cwd: "/",
+      env,
+      detached: true,
+      stdio: ["ignore", "ignore", output.fd],
+    });
+    child.on("error", () => undefined);
+    child.unref();
+    return child;
+  } finally {
+    await output.close();
+  }
+}
+
+/** A cold start on a busy machine. */
+const startMsMax = 20_000;
+const lookMs = 50;
+const goneMs = 500;

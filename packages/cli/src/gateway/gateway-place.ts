@@ -1,0 +1,131 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { gatewayProof } from "@palimpsest/gateway/internal/operate/gateway-proof";
+import { isSameSecret } from "@palimpsest/gateway/internal/operate/users";
+import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
+import { fileLeases } from "palimpsest/internal/store/files/file-leases";
+import { millis } from "palimpsest/internal/schema/brand";
+import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
+import { createSocketSecret, readSocketSecret } from "palimpsest/internal/store/files/socket-secret";
+import { tryParseJson } from "palimpsest/internal/schema/json";
+import { z } from "zod";
+import { askGateway } from "./ask-gateway.ts";
+
+/** `<home>/gateway`: what a running gateway keeps there, readable for its owner alone. */
+export const gatewayFolder = (home: string): string => join(home, "gateway");
+
+const recordPath = (home: string): string => join(gatewayFolder(home), "running.json");
+
+const recordForm = z.object({
+  pid: z.int().positive(),
+  /** Tells the process from a later one with the same id; absent if the system does not say. */
+  started: z.string().optional(),
+  url: z.url(),
+});
+type GatewayRecord = z.infer<typeof recordForm>;
+
+export type SecretOutcome =
+  | { readonly kind: "secret"; readonly secret: string }
+  | { readonly kind: "unsafe"; readonly message: string };
+
+/** The same for every start, so that bookmarks and scrapers of metrics are set up once. */
+export async function openSecret(home: string): Promise<SecretOutcome> {
+  const folder = gatewayFolder(home);
+  await makeFolder(folder);
+  let read = await readSocketSecret(folder);
+  if (read.kind === "missing") {
+    await createSocketSecret(folder);
+    read = await readSocketSecret(folder);
+  }
+  return read.kind === "secret" ? read : { kind: "unsafe", message: read.message };
+}
+
+export interface FoundGateway {
+  readonly kind: "running";
+  readonly url: string;
+  readonly pid: number;
+  readonly secret: string;
+}
+
+export type FindOutcome =
+  | FoundGateway
+  /** `busy`: its process runs, but does not answer. `message`: one line, without a full stop. */
+  | { readonly kind: "absent" | "busy" | "unsafe"; readonly message: string };
+
+/** Finds the gateway of this home. It must prove that it knows the secret, before a client sends it a key. */
+export async function findGateway(home: string): Promise<FindOutcome> {
+  const record = await readRecord(home);
+  if (record === undefined) return { kind: "absent", message: "no gateway is running" };
+  const secret = await readSocketSecret(gatewayFolder(home));
+  if (secret.kind !== "secret") return { kind: "unsafe", message: secret.message.replace(/\.$/, "") };
+  const nonce = randomBytes(32).toString("hex");
+  const proof = await askProof(record.url, nonce);
+  if (proof === undefined)
+    return { kind: "busy", message: `the gateway at ${record.url} (process ${record.pid}) does not answer` };
+  return isSameSecret(proof, gatewayProof(secret.secret, nonce))
+    ? { kind: "running", url: record.url, pid: record.pid, secret: secret.secret }
+    : { kind: "unsafe", message: `what answers at ${record.url} is not the gateway of this home` };
+}
+
+export interface GatewayHold {
+  /** The address is known once the gateway listens. */
+  announce(url: string): Promise<void>;
+  release(): Promise<void>;
+}
+
+export type HoldOutcome =
+  | ({ readonly kind: "held" } & GatewayHold)
+  /** `message`: one line, without a full stop. */
+  | { readonly kind: "taken"; readonly message: string }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** One gateway for each home: it alone writes the spend book. A lock of a process that has ended does not count. */
+export async function holdPlace(home: string): Promise<HoldOutcome> {
+  const deps = { now: () => millis(Date.now()), uuid: randomUUID };
+  const acquired = await fileLeases({ deps, folder: gatewayFolder(home) }).acquire("gateway");
+  if (acquired.kind === "failed") return { kind: "failed", message: acquired.message.replace(/\.$/, "") };
+  if (acquired.kind === "busy") {
+    const other = await readRecord(home);
+    const place = other === undefined ? `held by ${acquired.holder}` : `at ${other.url} (process ${other.pid})`;
+    return { kind: "taken", message: `a gateway runs already, ${place}` };
+  }
+  const { pid } = process;
+  const state = await lookAtProcess(pid);
+  const started = state.kind === "alive" ? state.started : undefined;
+  const announce = (url: string): Promise<void> => {
+    const record = { pid, ...(started === undefined ? {} : { started }), url } satisfies GatewayRecord;
+    const data = Buffer.from(`${JSON.stringify(record)}\n`);
+    return replaceFile({ path: recordPath(home), data, sync: "unsynced" });
+  };
+  // Where nobody answers, until it listens: whoever looks for it knows to wait.
+  await announce("http://127.0.0.1:0");
+  return {
+    kind: "held",
+    announce,
+    release: async () => {
+      await rm(recordPath(home), { force: true });
+      await acquired.lease.release();
+    },
+  };
+}
+
+/** Undefined if there is none, or if its process has ended. */
+async function readRecord(home: string): Promise<GatewayRecord | undefined> {
+  const text = await readSmallFile(recordPath(home), 4_096);
+  const record = text === undefined ? undefined : recordForm.safeParse(tryParseJson(text)).data;
+  if (record === undefined) return undefined;
+  const state = await lookAtProcess(record.pid);
+  const isSame =
+    state.kind === "alive" &&
+    (record.started === undefined || state.started === undefined || state.started === record.started);
+  return isSame ? record : undefined;
+}
+
+async function askProof(url: string, nonce: string): Promise<string | undefined> {
+  const answer = await askGateway({ url, path: `/palimpsest/health?nonce=${nonce}` });
+  return proofForm.safeParse(answer?.value).data?.proof;
+}
+
+const proofForm = z.object({ proof: z.string() });

@@ -1,0 +1,215 @@
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { type GatewayOutcome, openGateway } from "@palimpsest/gateway";
+import { openEventLog } from "@palimpsest/gateway/internal/operate/event-log";
+import { followConfig } from "@palimpsest/gateway/internal/operate/follow-config";
+import { type ConfigInput, type GatewayConfig, readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
+import type { GatewayEvent, GatewayListener } from "@palimpsest/gateway/internal/operate/gateway-event";
+import { SpendBook } from "@palimpsest/gateway/internal/operate/spend-book";
+import { isPlainText, parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
+import { exists } from "palimpsest/internal/store/files/disk";
+import { homeFolder } from "palimpsest/internal/store/files/project";
+import type { CommandContext, Outcome } from "../program/command.ts";
+import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
+import { readOwnVersion } from "../program/read-own-version.ts";
+import { portInUse } from "../simulate/parse-cassette-options.ts";
+import { gatewayFolder, type GatewayHold, holdPlace, openSecret } from "./gateway-place.ts";
+
+export interface GatewayFlags {
+  readonly upstream: readonly string[];
+  readonly port?: string | undefined;
+  readonly host?: string | undefined;
+  readonly config?: string | undefined;
+  readonly insecure: boolean;
+}
+
+/** The gateway in the foreground: until it is asked to end, and its running replies have ended. */
+export async function runGateway(context: CommandContext, flags: GatewayFlags): Promise<Outcome> {
+  const home = homeFolder(context.env);
+  const input = await configInput(context, flags);
+  if (input.kind === "failure") return input;
+  const read = readConfig(input.input);
+  if (read.kind !== "config")
+    return failure({
+      code: read.kind === "absent" ? exitCode.notFound : exitCode.refused,
+      message: read.message,
+      hint: "docs/gateway.md has the config's fields.",
+    });
+  const secret = await openSecret(home);
+  if (secret.kind === "unsafe")
+    return failure({
+      code: exitCode.refused,
+      message: secret.message,
+      hint: `Correct it, or delete ${gatewayFolder(home)}.`,
+    });
+  const place = await holdPlace(home);
+  if (place.kind === "failed") return failure({ code: exitCode.machine, message: place.message });
+  if (place.kind === "taken")
+    return failure({
+      code: exitCode.busy,
+      message: place.message,
+      hint: "Use that one, or stop it with `palimpsest gateway stop`.",
+    });
+  try {
+    return await serveUntilStopped(context, {
+      home,
+      config: read.config,
+      input: input.input,
+      secret: secret.secret,
+      place,
+    });
+  } finally {
+    await place.release();
+  }
+}
+
+interface GatewayRun {
+  readonly home: string;
+  readonly config: GatewayConfig;
+  readonly input: ConfigInput;
+  readonly secret: string;
+  readonly place: GatewayHold;
+}
+
+async function serveUntilStopped(
+  context: CommandContext,
+  { home, config, input, secret, place }: GatewayRun,
+): Promise<Outcome> {
+  const { out, err } = context;
+  const say = (line: string): void => void err.write(`${line}\n`);
+  const spend = await SpendBook.open({
+    folder: gatewayFolder(home),
+    now: Date.now,
+    onError: (error) =>
+      say(`The spend book can't be written: ${error instanceof Error ? error.message : String(error)}`),
+  });
+  const log =
+    config.log === undefined
+      ? undefined
+      : openEventLog({
+          path: config.log,
+          now: Date.now,
+          onError: ({ message }) => say(`The log ends here: ${message}`),
+        });
+  const listeners = [(event: GatewayEvent) => announce(event, say), log?.onEvent, await openRecorder()];
+  const onEvent = (event: GatewayEvent): void => {
+    for (const listen of listeners) listen?.(event);
+  };
+  const gateway = await openGateway({
+    config,
+    home,
+    cwd: context.cwd,
+    secret,
+    spend,
+    version: readOwnVersion(),
+    onEvent,
+  });
+  if (gateway.kind === "failed") return describeFailure(gateway, config);
+  try {
+    await place.announce(gateway.url);
+    await out.write(`${gateway.url}\n`);
+    say(`Status: ${gateway.url}/palimpsest/status#${secret}`);
+    say("Stop with Ctrl-C.");
+    for (const address of Object.values(config.upstream))
+      if (address !== undefined && isPlainText(address)) say(`Keys go to ${address} as plain text: it has no TLS.`);
+    const follower = followConfig({
+      path: input.path,
+      read: () => readConfig(input),
+      apply: (next) => gateway.reload(next),
+      onEvent,
+    });
+    await untilAsked(() => follower.reload());
+    follower.close();
+  } finally {
+    await gateway.close();
+    await spend.close();
+    await log?.close();
+  }
+  return exitCode.fine;
+}
+
+/** The user's file is `gateway.json` in the home, if it is there. */
+async function configInput(
+  { env, cwd }: CommandContext,
+  flags: GatewayFlags,
+): Promise<{ readonly kind: "input"; readonly input: ConfigInput } | Failure> {
+  const upstream = parseUpstreams(flags.upstream);
+  if (upstream.kind === "failure") return upstream;
+  const port = flags.port === undefined ? undefined : Number(flags.port);
+  if (flags.port !== undefined && (!/^\d+$/.test(flags.port) || Number(port) > 65_535))
+    return usageError(
+      `${flags.port} is no port`,
+      "A port is a whole number from 0 to 65535; 0 takes any that is free.",
+    );
+  const own = join(homeFolder(env), "gateway.json");
+  const path = flags.config === undefined ? ((await exists(own)) ? own : undefined) : resolve(cwd, flags.config);
+  const overrides = {
+    upstream: upstream.urls,
+    host: flags.host,
+    port,
+    insecure: flags.insecure ? true : undefined,
+  };
+  return { kind: "input", input: { path, env, overrides } };
+}
+
+/** `<url>` is for both APIs, `anthropic=<url>` and `openai=<url>` for one. */
+function parseUpstreams(
+  written: readonly string[],
+): { readonly kind: "urls"; readonly urls: GatewayConfig["upstream"] | undefined } | Failure {
+  const urls: { anthropic?: string; openai?: string } = {};
+  for (const text of written) {
+    const [, api, address = text] = /^(anthropic|openai)=(.*)$/.exec(text) ?? [];
+    const url = parseUpstreamUrl(address);
+    if (url.kind === "wrong")
+      return usageError(url.message, "For example --upstream anthropic=https://api.anthropic.com");
+    if (api !== "openai") urls.anthropic = address;
+    if (api !== "anthropic") urls.openai = address;
+  }
+  return { kind: "urls", urls: written.length === 0 ? undefined : urls };
+}
+
+function announce(event: GatewayEvent, say: (line: string) => void): void {
+  switch (event.kind) {
+    case "config-loaded": {
+      const later = event.afterRestart.length === 0 ? "" : ` After a restart: ${event.afterRestart.join(", ")}.`;
+      return say(`The config was read again. Changed: ${event.changed.join(", ") || "nothing"}.${later}`);
+    }
+    case "config-refused":
+      return say(`The config was not taken over: ${event.message}`);
+    case "drain-start":
+      return event.running === 0 ? undefined : say(`${event.running} running; waiting for their end.`);
+    case "failed-open":
+      return say(`A request of ${event.user} went on unchanged (${event.step}): ${event.message}`);
+    case "bug":
+      return say(`A bug: ${event.message}`);
+    default:
+  }
+}
+
+/** Under this name an SDK registers itself with the API of OpenTelemetry. Without one, nothing is loaded. */
+const sdkName = Symbol.for("opentelemetry.js.api.1");
+
+async function openRecorder(): Promise<GatewayListener | undefined> {
+  if (!(sdkName in globalThis)) return undefined;
+  const { recordSpans } = await import("@palimpsest/gateway/internal/operate/record-spans");
+  return recordSpans();
+}
+
+/** SIGHUP reloads; SIGINT and SIGTERM end, and a second one ends at once. */
+function untilAsked(reload: () => void): Promise<void> {
+  return new Promise((settle) => {
+    const stop = (): void => {
+      process.off("SIGINT", stop).off("SIGTERM", stop).off("SIGHUP", reload);
+      settle();
+    };
+    process.on("SIGINT", stop).on("SIGTERM", stop).on("SIGHUP", reload);
+  });
+}
+
+const describeFailure = (
+  { code, message }: Extract<GatewayOutcome, { kind: "failed" }>,
+  { port }: GatewayConfig,
+): Failure =>
+  code === "EADDRINUSE"
+    ? portInUse(port)
+    : failure({ code: exitCode.machine, message, hint: "Choose another address or port." });

@@ -1,0 +1,184 @@
+import { parseJson } from "palimpsest/internal/schema/json";
+import { commonLength } from "./common-length.ts";
+import {
+  closeBrace,
+  closeBracket,
+  comma,
+  invalid,
+  JsonScanner,
+  openBrace,
+  openBracket,
+  quote,
+  skipColon,
+  skipSpace,
+  skipString,
+} from "./json-scanner.ts";
+
+/** A place in the bytes: from `start` to before `end`. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The place of a value. */
+export interface ValuePlace extends Span {
+  /** Its bytes equal those of the value with the same name or index in the previous object. */
+  readonly isSame: boolean;
+}
+
+export interface MemberPlace extends ValuePlace {
+  readonly name: string;
+  readonly nameStart: number;
+}
+
+/** Where the parts of a JSON object are: its members, and the elements of the one that holds a list of objects. */
+export interface ObjectPlaces extends Span {
+  /** In the order of the bytes. A name may stand here twice; its last member counts, as in `JSON.parse`. */
+  readonly members: readonly MemberPlace[];
+  /** The member that holds the list, if there is one and every element of it is an object. */
+  readonly list: { readonly member: MemberPlace; readonly elements: readonly ValuePlace[] } | undefined;
+}
+
+export interface KnownObject {
+  readonly bytes: Buffer;
+  readonly places: ObjectPlaces;
+}
+
+/**
+ * Finds the places of the object that the bytes are, with nothing but space around it; undefined if they are not valid.
+ *
+ * With a `previous` object, values are compared with those of the same name or index first, and only those that differ are
+ * scanned. That is sound at every place, because it is done where a value begins and only with objects, lists and strings:
+ * they end where their bytes end, whatever follows. A comparison ends at the first difference, before which the bytes have to
+ * be read anyway: so the cost grows with the length of the body alone, whatever the two bodies are.
+ */
+export function findPlaces(
+  bytes: Buffer,
+  options: { readonly list: string; readonly previous?: KnownObject | undefined },
+): ObjectPlaces | undefined {
+  return new PlaceFinder(bytes, options).find();
+}
+
+class PlaceFinder {
+  readonly #bytes: Buffer;
+  readonly #scanner: JsonScanner;
+  readonly #listName: string;
+  readonly #previous: KnownObject | undefined;
+  readonly #previousByName: ReadonlyMap<string, MemberPlace>;
+  readonly #members: MemberPlace[] = [];
+  #list: ObjectPlaces["list"];
+
+  constructor(
+    bytes: Buffer,
+    { list, previous }: { readonly list: string; readonly previous?: KnownObject | undefined },
+  ) {
+    this.#bytes = bytes;
+    this.#scanner = new JsonScanner(bytes);
+    this.#listName = list;
+    this.#previous = previous;
+    this.#previousByName = new Map(previous?.places.members.map((member) => [member.name, member]));
+  }
+
+  find(): ObjectPlaces | undefined {
+    const bytes = this.#bytes;
+    const start = skipSpace(bytes, 0);
+    if (bytes[start] !== openBrace) return undefined;
+    let at = skipSpace(bytes, start + 1);
+    if (bytes[at] !== closeBrace) at = this.#findMembers(at);
+    if (at === invalid || bytes[at] !== closeBrace || skipSpace(bytes, at + 1) !== bytes.length) return undefined;
+    return { start, end: at + 1, members: this.#members, list: this.#list };
+  }
+
+  /** Returns the place at which no other member follows. */
+  #findMembers(at: number): number {
+    const bytes = this.#bytes;
+    for (;;) {
+      const nameStart = at;
+      const nameEnd = skipString(bytes, at);
+      const start = nameEnd === invalid ? invalid : skipColon(bytes, nameEnd);
+      if (start === invalid) return invalid;
+      const member = this.#findMember({ name: textAt(bytes, nameStart, nameEnd), nameStart, start });
+      if (member.end === invalid) return invalid;
+      this.#members.push(member);
+      at = skipSpace(bytes, member.end);
+      if (bytes[at] !== comma) return at;
+      at = skipSpace(bytes, at + 1);
+    }
+  }
+
+  #findMember(begun: Omit<MemberPlace, "end" | "isSame">): MemberPlace {
+    const previous = this.#previousByName.get(begun.name);
+    if (begun.name === this.#listName) {
+      this.#list = undefined;
+      const elements = this.#findElements(begun.start);
+      if (elements !== undefined) {
+        const member = { ...begun, end: elements.end, isSame: false };
+        this.#list = { member, elements: elements.places };
+        return member;
+      }
+    }
+    return { ...begun, ...this.#findValue(begun.start, previous) };
+  }
+
+  #findValue(start: number, previous: Span | undefined): ValuePlace {
+    const isSame = previous !== undefined && this.#equals(start, previous);
+    return { start, end: isSame ? start + previous.end - previous.start : this.#scanner.skipValue(start), isSame };
+  }
+
+  /** Whether the bytes at `start` are those of an earlier value. Never for one whose end depends on what follows. */
+  #equals(start: number, { start: previousStart, end: previousEnd }: Span): boolean {
+    if (this.#previous === undefined) return false;
+    const { bytes } = this.#previous;
+    const last = bytes[previousEnd - 1];
+    if (last !== closeBrace && last !== closeBracket && last !== quote) return false;
+    const length = previousEnd - previousStart;
+    // Most that differ differ in their first bytes or in what would be their last one: saves the call.
+    if (this.#bytes[start + length - 1] !== last) return false;
+    return commonLength({ bytes, start: previousStart }, { bytes: this.#bytes, start }, length) === length;
+  }
+
+  /** The elements of a list, if it is one of objects. */
+  #findElements(start: number): { readonly places: readonly ValuePlace[]; readonly end: number } | undefined {
+    const bytes = this.#bytes;
+    if (bytes[start] !== openBracket) return undefined;
+    const places = this.#sameElements(start);
+    const previous = this.#previous?.places.list?.elements;
+    let at = skipSpace(bytes, places.at(-1)?.end ?? start + 1);
+    for (;;) {
+      if (bytes[at] === closeBracket) return { places, end: at + 1 };
+      if (places.length > 0) {
+        if (bytes[at] !== comma) return undefined;
+        at = skipSpace(bytes, at + 1);
+      }
+      if (bytes[at] !== openBrace) return undefined;
+      const element = this.#findValue(at, previous?.[places.length]);
+      if (element.end === invalid) return undefined;
+      places.push(element);
+      at = skipSpace(bytes, element.end);
+    }
+  }
+
+  /** The elements that lie in the bytes which both lists begin with: found without a look at each. */
+  #sameElements(start: number): ValuePlace[] {
+    const known = this.#previous;
+    const list = known?.places.list;
+    if (known === undefined || list === undefined) return [];
+    const { member, elements } = list;
+    const before = { bytes: known.bytes, start: member.start };
+    const sameEnd = member.start + commonLength(before, { bytes: this.#bytes, start }, member.end - member.start);
+    const shift = start - member.start;
+    const places: ValuePlace[] = [];
+    for (const element of elements) {
+      if (element.end > sameEnd) break;
+      places.push({ start: element.start + shift, end: element.end + shift, isSame: true });
+    }
+    return places;
+  }
+}
+
+/** A name is almost always plain; `JSON.parse` reads the escapes of the others. */
+function textAt(bytes: Buffer, start: number, end: number): string {
+  const json = bytes.toString("utf8", start, end);
+  const name = json.includes("\\") ? parseJson(json) : json.slice(1, -1);
+  return typeof name === "string" ? name : "";
+}

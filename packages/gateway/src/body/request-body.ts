@@ -1,0 +1,111 @@
+import { type Json, parseJson } from "palimpsest/internal/schema/json";
+import { BodyElement } from "./body-element.ts";
+import { quote } from "./json-scanner.ts";
+import { findPlaces, type MemberPlace, type ObjectPlaces } from "./object-places.ts";
+
+/** The field that holds the conversation: of Anthropic Messages and OpenAI chat, or of OpenAI Responses. */
+export type ListName = "messages" | "input";
+
+interface Field {
+  readonly place: MemberPlace;
+  /** Shared with the field of the next body, if its bytes are the same. */
+  readonly facts: { value?: Json };
+}
+
+/**
+ * A request's body as the client wrote it: its bytes, and where its parts are. A part is parsed when it is asked for, once.
+ *
+ * With the conversation's previous body, what did not change costs one comparison of bytes, and values that were parsed
+ * for that body are the same objects in this one. The bytes must not be changed afterwards. A body keeps its own bytes and
+ * the values that were asked for, but no earlier body.
+ */
+export class RequestBody {
+  readonly bytes: Buffer;
+  readonly list: ListName;
+  /** In the order of the body. If `input` is a text, one user message with it. */
+  readonly elements: readonly BodyElement[];
+  /** How many elements at the beginning have the same bytes as those of the previous body: their values are the same objects. */
+  readonly unchanged: number;
+  readonly places: ObjectPlaces;
+  readonly #fieldByName: ReadonlyMap<string, Field>;
+
+  /** Undefined if the bytes are not a JSON object that has the list, with an object as each element. */
+  static read(
+    bytes: Uint8Array,
+    { list, previous }: { readonly list: ListName; readonly previous?: RequestBody | undefined },
+  ): RequestBody | undefined {
+    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const known = previous?.list === list ? previous : undefined;
+    const places = findPlaces(buffer, {
+      list,
+      previous: known === undefined ? undefined : { bytes: known.bytes, places: known.places },
+    });
+    if (places === undefined) return undefined;
+    const elements = listElements(buffer, { list, places, previous: known });
+    return elements === undefined
+      ? undefined
+      : new RequestBody({ bytes: buffer, list, places, elements, previous: known });
+  }
+
+  private constructor(found: {
+    readonly bytes: Buffer;
+    readonly list: ListName;
+    readonly places: ObjectPlaces;
+    readonly elements: readonly BodyElement[];
+    readonly previous: RequestBody | undefined;
+  }) {
+    this.bytes = found.bytes;
+    this.list = found.list;
+    this.places = found.places;
+    this.elements = found.elements;
+    this.unchanged = countUnchanged(found.places, found.list);
+    const { previous } = found;
+    this.#fieldByName = new Map(
+      found.places.members.map((place) => {
+        const same = place.isSame && previous !== undefined ? previous.#fieldByName.get(place.name) : undefined;
+        return [place.name, { place, facts: same?.facts ?? {} }];
+      }),
+    );
+  }
+
+  /** The names of the other fields, in the order of the body. */
+  get fieldNames(): readonly string[] {
+    return [...this.#fieldByName.keys()].filter((name) => name !== this.list);
+  }
+
+  /** The value of a field. The same object as in the previous body, if its bytes are the same. */
+  field(name: string): Json | undefined {
+    const field = this.#fieldByName.get(name);
+    if (field === undefined) return undefined;
+    const { place, facts } = field;
+    if (place === this.places.list?.member) return (facts.value ??= this.elements.map(({ value }) => value));
+    // Null is a value: `??=` would parse it each time, which costs nothing worth a flag.
+    return (facts.value ??= parseJson(this.bytes.toString("utf8", place.start, place.end)));
+  }
+}
+
+function listElements(
+  buffer: Buffer,
+  found: { readonly list: ListName; readonly places: ObjectPlaces; readonly previous: RequestBody | undefined },
+): BodyElement[] | undefined {
+  const { list, places, previous } = found;
+  if (places.list !== undefined)
+    return places.list.elements.map(({ start, end, isSame }, index) => {
+      const same = isSame ? previous?.elements[index] : undefined;
+      return new BodyElement(buffer, { start, end, index, same });
+    });
+  const place = places.members.findLast(({ name }) => name === list);
+  if (list !== "input" || place === undefined || buffer[place.start] !== quote) return undefined;
+  const same = place.isSame ? previous?.elements[0] : undefined;
+  const source = Buffer.concat([userMessageStart, buffer.subarray(place.start, place.end), userMessageEnd]);
+  return [new BodyElement(source, { start: 0, end: source.length, index: 0, same })];
+}
+
+const [userMessageStart, userMessageEnd] = [Buffer.from('{"role":"user","content":'), Buffer.from("}")];
+
+function countUnchanged(places: ObjectPlaces, list: ListName): number {
+  if (places.list === undefined) return places.members.findLast(({ name }) => name === list)?.isSame === true ? 1 : 0;
+  const { elements } = places.list;
+  const changed = elements.findIndex(({ isSame }) => !isSame);
+  return changed === -1 ? elements.length : changed;
+}

@@ -1,0 +1,60 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
+import { writeOutgoing } from "palimpsest/internal/context/sync/write-outgoing";
+import { type JsonObject, textField, wellFormedJson } from "palimpsest/internal/schema/json";
+import type { BodyElement } from "../body/body-element.ts";
+import type { RequestBody } from "../body/request-body.ts";
+import type { WireFormat } from "./wire-format.ts";
+
+/** The conversation in a body: the elements behind those that belong to the system prompt. */
+export interface ClientList {
+  readonly lead: readonly BodyElement[];
+  readonly elements: readonly BodyElement[];
+  /** How many elements at the beginning are those of the body before. */
+  readonly unchanged: number;
+}
+
+export function readClientList(format: WireFormat, body: RequestBody): ClientList {
+  const { elements, unchanged } = body;
+  const first = elements.findIndex(({ value }) => !format.leadRoles.has(textField(value, "role") ?? ""));
+  const count = format.leadRoles.size === 0 ? 0 : first === -1 ? elements.length : first;
+  return {
+    lead: elements.slice(0, count),
+    elements: count === 0 ? elements : elements.slice(count),
+    unchanged: Math.max(0, unchanged - count),
+  };
+}
+
+/** The list to send: the client's own elements where nothing was done to them. */
+export function writeClientList(
+  provider: Provider,
+  { list, outgoing }: { readonly list: ClientList; readonly outgoing: readonly OutgoingMessage[] },
+): readonly (BodyElement | Uint8Array)[] {
+  const written = writeOutgoing(provider, { outgoing, valueAt: (at) => list.elements[at]?.value });
+  return [
+    ...list.lead,
+    ...written.map(({ value, given }) => (given === undefined ? undefined : list.elements[given]) ?? encode(value)),
+  ];
+}
+
+/**
+ * The whole request as the context wrote it, if it does not follow the order of the client's list. Its marks are left out:
+ * beside the client's own there would be too many.
+ */
+export const writeView = (
+  { lead }: ClientList,
+  params: { readonly messages?: readonly object[]; readonly input?: readonly object[] },
+): readonly (BodyElement | Uint8Array)[] => [
+  ...lead,
+  ...(params.messages ?? params.input ?? [])
+    .filter((message) => !("role" in message && message.role === "system"))
+    .map((message) =>
+      Buffer.from(JSON.stringify(message, (key, value: unknown) => (key === "cache_control" ? undefined : value))),
+    ),
+];
+
+const encode = (element: JsonObject): Uint8Array => Buffer.from(wellFormedJson(element));
+
+/** Whether every element is sent as the client wrote it. */
+export const isUntouched = (outgoing: readonly OutgoingMessage[], { elements }: ClientList): boolean =>
+  outgoing.length === elements.length && outgoing.every((message, at) => message.kind === "given" && message.at === at);

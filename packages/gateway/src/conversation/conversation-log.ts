@@ -1,0 +1,161 @@
+import { appendFile, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
+import type { KnownConversation } from "../recognise/conversation-index.ts";
+import { ConversationIndex } from "../recognise/conversation-index.ts";
+import { conversationsMax } from "../recognise/limits.ts";
+import { logDelayMs, logLinesSpare } from "./limits.ts";
+
+/** What is known of a conversation besides how it is found. */
+export interface ConversationFacts {
+  readonly user: string;
+  readonly project: string | undefined;
+  readonly client: string | undefined;
+}
+
+const line = z.object({
+  id: z.string(),
+  scope: z.string().optional(),
+  tools: z.string().optional(),
+  user: z.string().optional(),
+  project: z.string().optional(),
+  client: z.string().optional(),
+  lists: z.array(z.string()).optional(),
+  tail: z.array(z.string()).optional(),
+});
+
+type LogLine = z.infer<typeof line>;
+
+/**
+ * Which conversations there are, on disk: so that a client that goes on after the gateway was started again is recognised.
+ * Digests only, no content. A line adds to what earlier lines say of a conversation; a line that a crash cut off is ignored.
+ * Lists behind the first are written a moment later, together: if a crash loses one, the list before it finds the
+ * conversation too.
+ */
+export class ConversationLog {
+  readonly index = new ConversationIndex();
+  readonly #facts = new Map<string, ConversationFacts>();
+  readonly #path: string | undefined;
+  #lines = 0;
+  /** What was written last may lack its end. */
+  #isTorn = false;
+  #unwritten: LogLine[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(path: string | undefined) {
+    this.#path = path;
+  }
+
+  /** `path` undefined: nothing is kept on disk. */
+  static async open(path: string | undefined): Promise<ConversationLog> {
+    const log = new ConversationLog(path);
+    if (path === undefined) return log;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const content = await readFile(path, "utf8").catch(() => "");
+    for (const text of content.split("\n")) log.#read(text);
+    await log.#rewrite();
+    return log;
+  }
+
+  facts(id: string): ConversationFacts | undefined {
+    return this.#facts.get(id);
+  }
+
+  /** Resolves when it is written: before anything else of the conversation is, so that a crash leaves none that is not known. */
+  add(conversation: Omit<KnownConversation, "lists" | "tail">, facts: ConversationFacts): Promise<void> {
+    this.index.put({ ...conversation, lists: [], tail: [] });
+    this.#facts.set(conversation.id, facts);
+    this.#unwritten.push({ ...conversation, ...withoutUndefined(facts) });
+    const written = this.#write();
+    const [oldest] = this.#facts.keys();
+    if (this.#facts.size > conversationsMax && oldest !== undefined) {
+      this.index.remove(oldest);
+      this.#facts.delete(oldest);
+    }
+    return written;
+  }
+
+  /** The conversation was asked with this list. */
+  note(id: string, { list, tail }: { readonly list: string; readonly tail: readonly string[] }): void {
+    this.index.addList(id, list);
+    this.index.setTail(id, tail);
+    const known = this.index.get(id);
+    this.#unwritten.push({ id, lists: [list], tail: [...(known?.tail ?? [])] });
+    // The first list is all that finds a conversation whose client names no session.
+    if ((known?.lists.length ?? 0) <= 1) void this.#write();
+    else this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
+  }
+
+  /** Writes what is not written yet. */
+  async close(): Promise<void> {
+    await this.#write();
+  }
+
+  #read(text: string): void {
+    const parsed = text === "" ? undefined : line.safeParse(parseLine(text));
+    if (parsed?.success !== true) return;
+    const { id, scope, tools, user, project, client, lists = [], tail } = parsed.data;
+    if (scope !== undefined && tools !== undefined && user !== undefined) {
+      this.index.put({ id, scope, tools, lists: [], tail: [] });
+      this.#facts.set(id, { user, project, client });
+    }
+    for (const list of lists) this.index.addList(id, list);
+    if (tail !== undefined) this.index.setTail(id, tail);
+  }
+
+  #write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const [path, entries] = [this.#path, this.#unwritten];
+    this.#unwritten = [];
+    if (path === undefined || entries.length === 0) return this.#writing;
+    this.#lines += entries.length;
+    const isLong = this.#lines > 2 * this.#facts.size + logLinesSpare;
+    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+    this.#writing = this.#writing
+      .then(() => (isLong ? this.#rewrite() : this.#appendText(path, text)))
+      // A line that can't be written costs a later recognition, not the request.
+      .catch(() => void (this.#isTorn = true));
+    return this.#writing;
+  }
+
+  async #appendText(path: string, text: string): Promise<void> {
+    await appendFile(path, this.#isTorn ? `\n${text}` : text, { mode: 0o600 });
+    this.#isTorn = false;
+  }
+
+  /** One line for each conversation. */
+  async #rewrite(): Promise<void> {
+    const path = this.#path;
+    if (path === undefined) return;
+    const lines = [...this.index].map((known) => {
+      const facts = this.#facts.get(known.id);
+      return JSON.stringify({ ...known, ...(facts === undefined ? {} : withoutUndefined(facts)) });
+    });
+    this.#lines = lines.length;
+    const temporary = `${path}.new`;
+    await writeFile(temporary, lines.map((one) => `${one}\n`).join(""), { mode: 0o600 });
+    const file = await open(temporary, "r+");
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  }
+}
+
+const withoutUndefined = ({ user, project, client }: ConversationFacts) => ({
+  user,
+  ...(project === undefined ? {} : { project }),
+  ...(client === undefined ? {} : { client }),
+});
+
+function parseLine(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import { HeldHistories, type HeldOutcome } from "./held-history.ts";
+
+const encode = (body: object): Buffer => Buffer.from(JSON.stringify(body));
+const said = (text: string): JsonObject => ({ role: "assistant", content: text });
+const asked = (content: string): JsonObject => ({ role: "user", content });
+
+function settle(outcome: HeldOutcome, id: string, text = "Yes."): void {
+  if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
+  outcome.settle({ id, elements: [said(text)], kind: "added" });
+}
+
+const bodyOf = (outcome: HeldOutcome): unknown =>
+  outcome.kind === "held" || outcome.kind === "elsewhere"
+    ? JSON.parse(Buffer.from(outcome.bytes).toString())
+    : outcome.kind;
+
+const begin = (histories: HeldHistories, text: string): HeldOutcome =>
+  histories.openThread({
+    user: "ann",
+    bytes: encode({ system: "Be kind.", messages: [asked(text)], thread: { type: "create" } }),
+  });
+const goOn = (histories: HeldHistories, id: string, user = "ann"): HeldOutcome =>
+  histories.openThread({
+    user,
+    bytes: encode({ messages: [asked("On.")], thread: { type: "continue", previous_message_id: id } }),
+  });
+
+describe("a thread", () => {
+  it("goes on with what it was begun with", () => {
+    const histories = new HeldHistories();
+    settle(begin(histories, "One."), "msg_1");
+    expect(bodyOf(goOn(histories, "msg_1"))).toEqual({
+      messages: [asked("One."), said("Yes."), asked("On.")],
+      system: "Be kind.",
+    });
+  });
+
+  it("can be gone on with from each of its replies", () => {
+    const histories = new HeldHistories();
+    settle(begin(histories, "One."), "msg_1");
+    settle(goOn(histories, "msg_1"), "msg_2", "Once.");
+    settle(goOn(histories, "msg_1"), "msg_3", "Again.");
+    const [first, second] = [goOn(histories, "msg_2"), goOn(histories, "msg_3")].map(bodyOf);
+    const start = [asked("One."), said("Yes."), asked("On.")];
+    expect(first).toMatchObject({ messages: [...start, said("Once."), asked("On.")] });
+    expect(second).toMatchObject({ messages: [...start, said("Again."), asked("On.")] });
+  });
+
+  it("is known to its own user only", () => {
+    const histories = new HeldHistories();
+    settle(begin(histories, "One."), "msg_1");
+    expect(goOn(histories, "msg_1", "bob")).toEqual({ kind: "not-found", id: "msg_1" });
+    expect(goOn(histories, "msg_1").kind).toBe("held");
+  });
+
+  it("begins with the summary once it was compacted", () => {
+    const histories = new HeldHistories();
+    settle(begin(histories, "One."), "msg_1");
+    const next = goOn(histories, "msg_1");
+    if (next.kind === "held") next.settle({ id: "msg_2", elements: [said("Summary.")], kind: "compacted" });
+    expect(bodyOf(goOn(histories, "msg_2"))).toMatchObject({ messages: [said("Summary."), asked("On.")] });
+  });
+
+  it("is dropped when others need the room: the one that was used least recently first", () => {
+    const histories = new HeldHistories({ bytesMax: 2_500, repliesMax: 100 });
+    const long = "word ".repeat(200);
+    settle(begin(histories, long), "msg_1");
+    settle(begin(histories, long), "msg_2");
+    settle(goOn(histories, "msg_1"), "msg_3");
+    settle(begin(histories, long), "msg_4");
+    expect(["msg_1", "msg_2", "msg_3", "msg_4"].map((id) => goOn(histories, id).kind)).toEqual([
+      "held",
+      "not-found",
+      "held",
+      "held",
+    ]);
+    expect(histories.bytes).toBeLessThanOrEqual(2_500);
+  });
+});
+
+describe("a response", () => {
+  const open = (histories: HeldHistories, body: object): HeldOutcome =>
+    histories.openResponse({ user: "ann", bytes: encode(body) });
+
+  it("is gone on with by its whole list", () => {
+    const histories = new HeldHistories();
+    settle(open(histories, { input: "One.", instructions: "Be kind." }), "resp_1");
+    settle(open(histories, { input: "Two.", previous_response_id: "resp_1" }), "resp_2", "No.");
+    expect(bodyOf(open(histories, { previous_response_id: "resp_2", input: [asked("Three.")] }))).toEqual({
+      input: [asked("One."), said("Yes."), asked("Two."), said("No."), asked("Three.")],
+    });
+  });
+
+  it("is not held if its client keeps the list or stores nothing", () => {
+    const kinds = [
+      { input: "Hi", store: false },
+      { input: [asked("Hi"), said("Yes?")] },
+      { input: 'Say "assistant".' },
+      { input: "Hi", previous_response_id: null },
+      { input: "Hi", conversation: { id: "conv_1" } },
+      { input: "Hi", previous_response_id: "resp_0" },
+    ].map((body) => open(new HeldHistories(), body).kind);
+    expect(kinds).toEqual(["whole", "whole", "held", "held", "elsewhere", "elsewhere"]);
+  });
+
+  it("that is no longer held goes on upstream from the last of the replies that it was made of", () => {
+    const histories = new HeldHistories();
+    histories.joined("ann", { first: "resp_1", last: "resp_2" });
+    const body = { input: "On.", previous_response_id: "resp_1" };
+    expect(bodyOf(open(histories, body))).toEqual({ input: "On.", previous_response_id: "resp_2" });
+    expect(bodyOf(histories.openResponse({ user: "bob", bytes: encode(body) }))).toEqual(body);
+    const compacted = histories.nameResponse({ user: "ann", bytes: encode({ previous_response_id: "resp_1" }) });
+    expect(Buffer.from(compacted).toString()).toBe('{"previous_response_id":"resp_2"}');
+  });
+});

@@ -1,0 +1,75 @@
+/** Characters of an original that one call of recall shows: about 4,000 tokens, as much as a large tool result. */
+export const recallCharsMax = 16_000;
+
+/** Calls of our own tools in one exchange: a model that goes on calling them gets no further answer. */
+export const ownCallsMax = 20;
+
+/** Times that a request that was refused for what it holds is made plainer and sent again: the ladder has six rungs. */
+export const plainerTriesMax = 6;
+
+/** A conversation that nobody asks is closed after this: then other programs can edit its session, and its memory is free. */
+export const idleMs = 30_000;
+
+/** Conversations that are open at once; the one that was idle longest is closed for a new one. */
+export const openMax = 64;
+
+/** Lines of the log of conversations beyond two for each of them, before it is written anew. */
+export const logLinesSpare = 1_000;
+
+/** How long a line of that log waits for others: a write for each request would be three calls of the system. */
+export const logDelayMs = 100;
+
+/** Conversations with the same headers among which the one of a new body is guessed. A wrong guess costs time only. */
+export const guessesMax = 4;
+
+/** Bytes at the beginning of a body by which its conversation is guessed. */
+export const guessBytes = 4_096;
+
+/** Bytes of histories that are held for clients that send only what is new: a hundred long conversations. The one that was used least recently is dropped: its client sends the whole list again, or the upstream goes on with its own. */
+export const heldBytesMax = 128 * 2 ** 20;
+
+/** Replies from which a client can go on. */
+export const heldRepliesMax = 50_000;
+
+/** Replies that were made of several of the upstream's, by the id that the client knows: a hundred bytes each. */
+export const joinedRepliesMax = 20_000;
+
+/** Characters of the list of memories or of one memory that a call shows: about 5,000 tokens. */
+export const memoryCharsMax = 20_000;
+
+/** Memories that a search names. */
+export const memoryHitsMax = 10;
+
+/** Characters of a memory that a model saves: one fact, not a file. */
+export const savedCharsMax = 10_000;
+
+/** The store and the layers take milliseconds, even for large lists; what takes longer hangs, and the client waits for it. */
+export const prepareMsMax = 10_000;
+
+/** The same if the conversation's model is asked for a summary: about as long as such a reply takes at most. */
+export const prepareWithSummaryMsMax = 300_000;
+
+/** How long another program may have a session open, such as `palimpsest undo`, before a request goes on without it. */
+export const busyMsMax = 2_000;
+export const busyStepMs = 50;
+
+/** Marks for the cache in one request of the Messages API. */
+export const cacheMarksMax = 4;
+
+/** Conversations of a client that began with a tool and never called it, before new ones defer it. */
+export const deferAfterConversations = 3;
+
+/** Tools that one search loads: a definition has hundreds of tokens. */
+export const foundToolsMax = 5;
+
+/** Programs of users whose use of tools is remembered. */
+export const toolUsersMax = 1_000;
+
+/** Tools of one program that are remembered; others are never deferred. */
+export const usedToolsMax = 1_000;
+
+/** Conversations whose deferred tools are remembered. One that is older would read its tools from no cache anyway. */
+export const deferredConversationsMax = 20_000;
+
+/** Lines that are added to the book of tools before it is written anew. */
+export const toolBookLinesSpare = 5_000;

@@ -1,0 +1,36 @@
+import type { Context } from "palimpsest/internal/context/context";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import type { OwnCall } from "../reply/relay.ts";
+
+type OwnToolName = (typeof ownToolNames)[number];
+
+/** A tool that the gateway offers and answers within the client's request: the client never sees its calls. */
+export interface OwnTool {
+  /** In the format of the Messages API. It never changes within a conversation: it is part of the cached prefix. */
+  readonly definition: { readonly name: OwnToolName; readonly description: string; readonly input_schema: object };
+  /** Must not reject: what goes wrong is told to the model. */
+  answer<P extends Provider>(context: Context<P>, input: JsonObject): Promise<string | readonly ToolReference[]>;
+}
+
+/** In a result: the model gets the definition of a deferred tool. */
+export interface ToolReference {
+  readonly type: "tool_reference";
+  readonly tool_name: string;
+}
+
+/** Of all such tools, switched on or not. */
+export const ownToolNames = ["recall", "memory", "find_tools"] as const;
+
+/** Each call gets a result, or every later request would be refused. */
+export async function answerOwnCalls<P extends Provider>(
+  context: Context<P>,
+  { tools, calls }: { readonly tools: readonly OwnTool[]; readonly calls: readonly OwnCall[] },
+): Promise<void> {
+  for (const { id, name, input, flawed } of calls) {
+    const tool = tools.find(({ definition }) => definition.name === name);
+    const isFailed = flawed !== undefined || tool === undefined;
+    const content = isFailed ? (flawed ?? `There is no tool ${name}.`) : await tool.answer(context, input);
+    await context.toolResult(id, content, { isError: isFailed });
+  }
+}

@@ -1,0 +1,62 @@
+import { ContextError } from "palimpsest/internal/context/context-error";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+
+interface RecordingInput {
+  readonly start: (events: AsyncIterable<JsonObject>) => Promise<unknown>;
+  /** It could not be stored. That a reply broke off is no failure of ours. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * A reply that is being recorded. Its events are kept until it has ended and the client has it, so that the client waits for
+ * none of that work.
+ *
+ *   open ──leave──▶ left ──the event loop's next round──▶ handed over ──▶ done
+ *   open, left ──hurry──▶ handed over
+ */
+export class Recording {
+  readonly #input: RecordingInput;
+  readonly #events: JsonObject[] = [];
+  readonly #done = Promise.withResolvers<void>();
+  #state: "open" | "left" | "handed-over" = "open";
+
+  constructor(input: RecordingInput) {
+    this.#input = input;
+  }
+
+  /** Resolves when what came is stored. Never rejects: the next list brings what could not be recorded. */
+  get done(): Promise<void> {
+    return this.#done.promise;
+  }
+
+  put(event: JsonObject): void {
+    if (this.#state === "open") this.#events.push(event);
+  }
+
+  /** The reply has ended, or nobody goes on reading it. */
+  leave(): void {
+    if (this.#state !== "open") return;
+    this.#state = "left";
+    setImmediate(() => this.hurry());
+  }
+
+  /** What is asked of the context after this comes behind the reply. */
+  hurry(): void {
+    if (this.#state === "handed-over") return;
+    this.#state = "handed-over";
+    void this.#handOver();
+  }
+
+  async #handOver(): Promise<void> {
+    try {
+      await this.#input.start(deliver(this.#events));
+    } catch (error) {
+      if (!(error instanceof ContextError) || error.code !== "broken-reply") this.#input.onFailure(error);
+    }
+    this.#done.resolve();
+  }
+}
+
+async function* deliver(events: readonly JsonObject[]): AsyncGenerator<JsonObject> {
+  yield* events;
+}

@@ -1,0 +1,39 @@
+import { appendFile, mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { deferAfterConversations } from "./limits.ts";
+import { ToolBook } from "./tool-book.ts";
+
+const offered = ["read", "draw"];
+const begins = { who: "ann codex", offered, at: "begins" } as const;
+
+function useOnly(book: ToolBook, called: string): void {
+  for (let at = 0; at < deferAfterConversations; at += 1) book.choose(`${called} ${at}`, begins);
+  book.called(begins.who, [called]);
+}
+
+describe("the book of tools", () => {
+  it("says the same after it was opened again, also behind a line that a crash cut off", async () => {
+    const path = join(await mkdtemp(join(tmpdir(), "tools-")), "tools.jsonl");
+    const book = await ToolBook.open(path);
+    useOnly(book, "read");
+    expect([...book.choose("one", begins)]).toEqual(["draw"]);
+    await book.close();
+    await appendFile(path, '{"who":"ann codex","cal');
+    const again = await ToolBook.open(path);
+    again.called(begins.who, ["draw"]);
+    expect([...again.choose("one", { ...begins, at: "goes-on" })]).toEqual(["draw"]);
+    expect([...again.choose("two", begins)]).toEqual([]);
+    await again.close();
+    expect(await readFile(path, "utf8")).toContain('"called":["draw"]');
+  });
+
+  it("judges each user and program alone, and defers nothing in the middle of a conversation", async () => {
+    const book = await ToolBook.open(undefined);
+    useOnly(book, "read");
+    expect([...book.choose("one", { ...begins, who: "bob codex" })]).toEqual([]);
+    expect([...book.choose("two", { ...begins, at: "goes-on" })]).toEqual([]);
+    expect([...book.choose("three", begins)]).toEqual(["draw"]);
+  });
+});

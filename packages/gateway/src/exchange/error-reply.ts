@@ -1,0 +1,107 @@
+import { randomBytes } from "node:crypto";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { UpstreamFailure } from "../upstream/upstream.ts";
+import type { ClientReply } from "./exchange.ts";
+
+/** Why the gateway itself answers instead of the upstream. */
+export type OwnError =
+  | "wrong-request"
+  | "unknown-key"
+  | "forbidden"
+  | "not-found"
+  | "slow-body"
+  | "too-large"
+  | "upgrade"
+  | "rate-limit"
+  | "spend-limit"
+  | "draining"
+  | "bug"
+  | "upstream-unreachable"
+  | "upstream-timeout";
+
+interface ErrorForm {
+  readonly status: number;
+  readonly anthropic: string;
+  readonly openai: string;
+  readonly code?: string;
+}
+
+const formByError: Readonly<Record<OwnError, ErrorForm>> = {
+  "wrong-request": { status: 400, anthropic: "invalid_request_error", openai: "invalid_request_error" },
+  "unknown-key": {
+    status: 401,
+    anthropic: "authentication_error",
+    openai: "invalid_request_error",
+    code: "invalid_api_key",
+  },
+  forbidden: { status: 403, anthropic: "permission_error", openai: "invalid_request_error", code: "forbidden" },
+  "not-found": { status: 404, anthropic: "not_found_error", openai: "invalid_request_error", code: "not_found" },
+  "slow-body": { status: 408, anthropic: "timeout_error", openai: "invalid_request_error", code: "timeout" },
+  "too-large": { status: 413, anthropic: "request_too_large", openai: "invalid_request_error", code: "too_large" },
+  upgrade: { status: 426, anthropic: "invalid_request_error", openai: "invalid_request_error", code: "no_websocket" },
+  "rate-limit": { status: 429, anthropic: "rate_limit_error", openai: "requests", code: "rate_limit_exceeded" },
+  "spend-limit": {
+    status: 429,
+    anthropic: "rate_limit_error",
+    openai: "insufficient_quota",
+    code: "insufficient_quota",
+  },
+  draining: { status: 503, anthropic: "overloaded_error", openai: "server_error", code: "server_shutting_down" },
+  bug: { status: 500, anthropic: "api_error", openai: "server_error" },
+  "upstream-unreachable": { status: 502, anthropic: "api_error", openai: "server_error", code: "upstream_unreachable" },
+  "upstream-timeout": { status: 504, anthropic: "timeout_error", openai: "server_error", code: "upstream_timeout" },
+};
+
+/** An error of ours in the provider's own form, so that every client can read it. */
+export interface ErrorReply {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: Uint8Array;
+}
+
+export interface ErrorReplyInput {
+  readonly provider: Provider;
+  readonly error: OwnError;
+  readonly message: string;
+  /** Seconds; the SDKs wait that long. */
+  readonly retryAfter?: number | undefined;
+}
+
+export function errorReply({ provider, error, message, retryAfter }: ErrorReplyInput): ErrorReply {
+  const { status, anthropic, openai, code = null } = formByError[error];
+  const id = `req_palimpsest_${randomBytes(9).toString("hex")}`;
+  const content =
+    provider === "anthropic"
+      ? { type: "error", error: { type: anthropic, message }, request_id: id }
+      : { error: { message, type: openai, param: null, code } };
+  const body = Buffer.from(JSON.stringify(content));
+  return {
+    status,
+    headers: {
+      "content-type": "application/json",
+      "content-length": String(body.byteLength),
+      [provider === "anthropic" ? "request-id" : "x-request-id"]: id,
+      // Says who answered: the same status may come from the upstream.
+      "x-palimpsest-error": error,
+      ...(retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter)) }),
+      // A retry can't help before the day is over. The SDKs of both providers know this header.
+      ...(error === "spend-limit" ? { "x-should-retry": "false" } : {}),
+    },
+    body,
+  };
+}
+
+/** Only before anything else was sent. */
+export async function sendError(reply: ClientReply, input: ErrorReplyInput): Promise<void> {
+  const { status, headers, body } = errorReply(input);
+  reply.head(status, headers);
+  await reply.write(body);
+  await reply.end();
+}
+
+/** For an upstream that gave no reply at all. */
+export const failureReply = (provider: Provider, { why, message }: UpstreamFailure): ErrorReplyInput => ({
+  provider,
+  message,
+  error: why === "absent" ? "not-found" : why === "timeout" ? "upstream-timeout" : "upstream-unreachable",
+});

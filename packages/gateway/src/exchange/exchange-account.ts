@@ -1,0 +1,74 @@
+import type { Context } from "palimpsest/internal/context/context";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { tokens, type Tokens } from "palimpsest/internal/schema/brand";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import type { OpenConversation } from "../conversation/conversations.ts";
+import type { PreparedBody } from "../conversation/gateway-conversation.ts";
+import type { GatewayListener } from "../operate/gateway-event.ts";
+
+/** What an exchange sent and cost, beside what the client's own request would have been. */
+export class ExchangeAccount {
+  readonly #open: OpenConversation;
+  readonly #bytes: number;
+  readonly #user: string;
+  readonly #onEvent: GatewayListener;
+  #sent: PreparedBody | undefined;
+
+  constructor(input: {
+    readonly open: OpenConversation;
+    /** Of the client's own request. */
+    readonly bytes: number;
+    readonly user: string;
+    readonly onEvent: GatewayListener;
+  }) {
+    this.#open = input.open;
+    this.#bytes = input.bytes;
+    this.#user = input.user;
+    this.#onEvent = input.onEvent;
+  }
+
+  sent(prepared: PreparedBody): void {
+    this.#sent = prepared;
+    const { row } = this.#open;
+    const more = this.moreTokens;
+    row.inputTokensUsed += prepared.tokens;
+    row.inputTokensSent += prepared.tokens + more;
+    const price = findModel(row.model)?.prices.cacheRead ?? 0;
+    row.savedUsd += (more * price) / 1e6;
+  }
+
+  /** The client's own request was sent instead. */
+  sentOwn(): void {
+    this.#sent = undefined;
+  }
+
+  /** By how many tokens the client's own request is larger than what was sent: estimated by their bytes. */
+  get moreTokens(): Tokens {
+    const sent = this.#sent;
+    if (sent === undefined || sent.untouched) return tokens(0);
+    const bytes = sent.bytes.reduce((sum, piece) => sum + piece.byteLength, 0);
+    return tokens(Math.max(0, Math.round((this.#bytes / bytes - 1) * sent.tokens)));
+  }
+
+  /** Once the reply is stored. Must not reject. */
+  async replied(stored: Promise<void> | undefined): Promise<void> {
+    await stored;
+    const context = await this.#open.conversation.context?.catch(() => undefined);
+    if (context !== undefined) this.#tellCost(context);
+  }
+
+  #tellCost(context: Pick<Context<Provider>, "receipts" | "costs">): void {
+    const { row } = this.#open;
+    row.edits = context.receipts().length;
+    const { session } = context.costs();
+    this.#onEvent({
+      kind: "reply-cost",
+      user: this.#user,
+      model: row.model,
+      nanos: session.totalNanos - this.#open.paidNanos,
+      inputTokens: this.#sent?.tokens ?? 0,
+      outputTokens: 0,
+    });
+    this.#open.paidNanos = session.totalNanos;
+  }
+}

@@ -1,0 +1,34 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+
+/** One request of a model API. */
+export interface ClientRequest {
+  /** The name of the user who sent it. Conversations of one user are never shown to another. */
+  readonly user: string;
+  readonly provider: Provider;
+  readonly operation: "create" | "count" | "compact";
+  readonly method: string;
+  /** With its query, as it goes upstream. */
+  readonly path: string;
+  /** The client's, with the credentials for the upstream. */
+  readonly headers: IncomingHttpHeaders;
+  /** As `palimpsest run` put it into the base URL. It names a folder only for the user of this machine: see `http/route.ts`. */
+  readonly project: string | undefined;
+  readonly body: Uint8Array;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Where the reply goes. Once the client has gone, everything is dropped, and nothing rejects. */
+export interface ClientReply {
+  head(status: number, headers: Record<string, string | string[]>): void;
+  /** Resolves when the client can take more. */
+  write(bytes: Uint8Array): Promise<void>;
+  end(): Promise<void>;
+  /** Whether the client got, or will get, a head: then nothing can be sent instead. */
+  readonly hasBegun: boolean;
+  /** Ends the connection, so that the client sees that its reply is not whole. */
+  destroy(): void;
+}
+
+export type Exchange = (request: ClientRequest, reply: ClientReply) => Promise<void>;

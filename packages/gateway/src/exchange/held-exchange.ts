@@ -1,0 +1,179 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { HeldHistories, HeldOutcome } from "../conversation/held-history.ts";
+import type { GatewayListener } from "../operate/gateway-event.ts";
+import { type ReadProvider, ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
+import { passThrough } from "./pass-through.ts";
+
+export interface HeldExchangeDeps {
+  readonly upstream: Upstream;
+  readonly histories: HeldHistories;
+  readonly threads: () => "keep" | "refuse";
+  readonly onEvent: GatewayListener;
+}
+
+/**
+ * Requests that hold only what is new become whole ones and go through `exchange` like any other, and the client can go on
+ * from their replies. What only the upstream has passes as it is: what is kept there can't be made smaller.
+ */
+export const heldExchange =
+  (deps: HeldExchangeDeps, exchange: Exchange): Exchange =>
+  async (request, reply) => {
+    const held = openHistory(deps, request);
+    switch (held.kind) {
+      case "whole":
+        await exchange(request, reply);
+        return;
+      case "held": {
+        const headers = { ...withoutThreadBeta(request.headers), "accept-encoding": "identity" };
+        const provider = request.provider === "anthropic" ? "anthropic" : "openai-responses";
+        const observed = new ObservedReply(reply, { provider, settle: held.settle });
+        await exchange({ ...request, headers, body: held.bytes }, observed);
+        return;
+      }
+      case "elsewhere":
+        await passThrough(deps.upstream, { request: { ...request, body: [held.bytes] }, reply });
+        return;
+      case "not-found":
+        await refuse(reply, {
+          status: 404,
+          type: "not_found_error",
+          message: `thread: no thread goes on from '${held.id}'; send the whole conversation with \`thread: {"type": "create"}\``,
+          details: { error_code: "thread_not_found" },
+        });
+        return;
+      case "unsupported":
+        await refuse(reply, {
+          status: 400,
+          type: "invalid_request_error",
+          message: "thread: the gateway is set to refuse threads; send the whole conversation without one",
+          // The names of the API: what a gateway does comes closest to the management of the context.
+          details: { error_code: "thread_unsupported_request", unsupported: ["context_management"] },
+        });
+    }
+  };
+
+function openHistory(
+  { histories, threads, onEvent }: HeldExchangeDeps,
+  { provider, operation, user, headers, body: bytes }: ClientRequest,
+): HeldOutcome | { readonly kind: "unsupported" } {
+  try {
+    if (provider === "anthropic") {
+      // Without the beta the API knows no threads: most bodies need not be read for it.
+      const held = hasThreadBeta(headers) ? histories.openThread({ user, bytes }) : whole;
+      return held.kind !== "whole" && threads() === "refuse" ? { kind: "unsupported" } : held;
+    }
+    if (provider !== "openai-responses") return whole;
+    return operation === "create"
+      ? histories.openResponse({ user, bytes })
+      : { kind: "elsewhere", bytes: histories.nameResponse({ user, bytes }) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "unknown";
+    onEvent({ kind: "failed-open", user, step: "history", message });
+    return { kind: "elsewhere", bytes };
+  }
+}
+
+const whole = { kind: "whole" } as const;
+
+/** Its name without the date. */
+const threadBeta = "message-threads-";
+
+const readBetas = (headers: IncomingHttpHeaders): readonly string[] =>
+  [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((beta) => beta.trim()));
+
+const hasThreadBeta = (headers: IncomingHttpHeaders): boolean =>
+  readBetas(headers).some((beta) => beta.startsWith(threadBeta));
+
+/** The upstream gets no thread, and need not know of them. */
+function withoutThreadBeta(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const { "anthropic-beta": _betas, ...others } = headers;
+  const betas = readBetas(headers).filter((beta) => !beta.startsWith(threadBeta) && beta !== "");
+  return betas.length === 0 ? others : { ...others, "anthropic-beta": betas.join(",") };
+}
+
+/**
+ * Reads what the client gets, and settles before the client has all of it: its next request may come before the reply has
+ * ended here. A reply that is not streamed is of no use to a client before its end, so it is held till then.
+ */
+class ObservedReply implements ClientReply {
+  readonly #reply: ClientReply;
+  readonly #reader: ReplyReader;
+  readonly #provider: ReadProvider;
+  readonly #settle: (reply: ReadReply) => void;
+  readonly #chunks: Uint8Array[] = [];
+  #form: "stream" | "whole" | "error" = "error";
+  #isSettled = false;
+
+  constructor(
+    reply: ClientReply,
+    { provider, settle }: { readonly provider: ReadProvider; readonly settle: (reply: ReadReply) => void },
+  ) {
+    this.#reply = reply;
+    this.#provider = provider;
+    this.#settle = settle;
+    this.#reader = new ReplyReader(provider);
+  }
+
+  get hasBegun(): boolean {
+    return this.#reply.hasBegun;
+  }
+
+  head(status: number, headers: Record<string, string | string[]>): void {
+    const isStream = String(headers["content-type"] ?? "").includes("event-stream");
+    this.#form = status < 200 || status >= 300 ? "error" : isStream ? "stream" : "whole";
+    this.#reply.head(status, headers);
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#form === "whole") {
+      this.#chunks.push(bytes);
+      return;
+    }
+    if (this.#form === "stream" && !this.#isSettled) this.#take(this.#reader.take(bytes));
+    await this.#reply.write(bytes);
+  }
+
+  async end(): Promise<void> {
+    if (this.#form === "whole") {
+      const bytes = Buffer.concat(this.#chunks);
+      this.#take(ReplyReader.readWhole(this.#provider, bytes));
+      await this.#reply.write(bytes);
+    }
+    await this.#reply.end();
+  }
+
+  destroy(): void {
+    this.#reply.destroy();
+  }
+
+  #take(read: ReadReply | undefined): void {
+    if (read === undefined || this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle(read);
+  }
+}
+
+interface ThreadRefusal {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+  /** By which the SDK knows what to do. */
+  readonly details: { readonly error_code: string; readonly unsupported?: readonly string[] };
+}
+
+async function refuse(reply: ClientReply, { status, type, message, details }: ThreadRefusal): Promise<void> {
+  const id = `req_palimpsest_${randomBytes(9).toString("hex")}`;
+  const body = Buffer.from(JSON.stringify({ type: "error", error: { type, message, details }, request_id: id }));
+  reply.head(status, {
+    "content-type": "application/json",
+    "content-length": String(body.byteLength),
+    "request-id": id,
+    "x-should-retry": "false",
+    "x-palimpsest-error": details.error_code,
+  });
+  await reply.write(body);
+  await reply.end();
+}

@@ -1,0 +1,43 @@
+import type { UpstreamReply } from "../upstream/upstream.ts";
+
+export interface HeldReply {
+  /** The whole body. Undefined if it breaks off or is larger than what is held. */
+  readonly bytes: Buffer | undefined;
+  /** How it ended, if it is not whole. */
+  readonly flaw: "broken" | "too-large" | undefined;
+  /** The reply as it came, to be passed on: with its bytes so far, and then the rest or the error. */
+  readonly reply: UpstreamReply;
+}
+
+/** Reads a reply before it is decided whether the client gets it. If `bytes` is undefined, the reply must be passed on. */
+export async function holdReply(reply: UpstreamReply, bytesMax: number): Promise<HeldReply> {
+  const rest = reply.body[Symbol.asyncIterator]();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (;;) {
+      const next = await rest.next();
+      if (next.done === true) break;
+      chunks.push(next.value);
+      size += next.value.byteLength;
+      if (size > bytesMax)
+        return { bytes: undefined, flaw: "too-large", reply: { ...reply, body: joinBody(chunks, rest) } };
+    }
+  } catch (error) {
+    return { bytes: undefined, flaw: "broken", reply: { ...reply, body: brokenBody(chunks, error) } };
+  }
+  return { bytes: Buffer.concat(chunks), flaw: undefined, reply: { ...reply, body: joinBody(chunks) } };
+}
+
+async function* joinBody(
+  chunks: readonly Uint8Array[],
+  rest?: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  yield* chunks;
+  if (rest !== undefined) yield* { [Symbol.asyncIterator]: () => rest };
+}
+
+async function* brokenBody(chunks: readonly Uint8Array[], error: unknown): AsyncGenerator<Uint8Array, void> {
+  yield* chunks;
+  throw error;
+}

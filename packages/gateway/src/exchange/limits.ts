@@ -1,0 +1,5 @@
+/** Bytes of a reply that is not streamed. A larger one passes unread. */
+export const wholeReplyBytesMax = 64 * 2 ** 20;
+
+/** Bytes of an error that is read before it is passed on. A larger one says nothing that helps. */
+export const errorBytesMax = 2 ** 20;

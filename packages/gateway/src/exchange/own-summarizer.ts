@@ -1,0 +1,34 @@
+import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import type { Summarizer } from "palimpsest/internal/context/summarizer";
+import { isObject, tryParseJson } from "palimpsest/internal/schema/json";
+import { askForPlainReply, forwardHeaders } from "../upstream/headers.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import type { ClientRequest } from "./exchange.ts";
+import { holdReply } from "./held-reply.ts";
+import { wholeReplyBytesMax } from "./limits.ts";
+
+/** Asks the same upstream, with the credentials of the request that made the summary necessary. */
+export const ownSummarizer =
+  (upstream: Upstream, { provider, method, path, headers }: ClientRequest): Summarizer<Provider> =>
+  async ({ params, signal }) => {
+    const body = Buffer.from(JSON.stringify(params));
+    const outcome = await upstream.send({
+      provider,
+      method,
+      path,
+      headers: askForPlainReply(forwardHeaders(headers)),
+      body: [body],
+      signal,
+    });
+    if (outcome.kind === "failed") throw new Error(outcome.message);
+    const { bytes } = await holdReply(outcome, wholeReplyBytesMax);
+    const reply = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
+    if (outcome.status >= 300 || !isObject(reply))
+      throw Object.assign(new Error(`The upstream answered with ${outcome.status}.`), {
+        status: outcome.status,
+        error: reply,
+      });
+    // The context checks its form.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return reply as unknown as Reply<Provider>;
+  };

@@ -1,0 +1,215 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { errorReply, type ErrorReplyInput, type OwnError } from "../exchange/error-reply.ts";
+import type { Exchange } from "../exchange/exchange.ts";
+import { guessProvider, passThrough } from "../exchange/pass-through.ts";
+import type { GatewayListener, RequestOperation } from "../operate/gateway-event.ts";
+import type { Identity, UserRegistry } from "../operate/users.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import { type AllowedNames, asksForWebSocket, checkRequest, type Refusal } from "./check-request.ts";
+import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
+import { readBody, streamBody } from "./read-body.ts";
+import { ResponseReply } from "./response-reply.ts";
+import { type OwnPage, parseRoute, type Route } from "./route.ts";
+
+export interface HandlerDeps {
+  readonly exchange: Exchange;
+  readonly upstream: Upstream;
+  readonly users: UserRegistry;
+  readonly names: () => AllowedNames;
+  /** The provider of the only upstream, if there is only one. */
+  readonly onlyProvider: () => Provider | undefined;
+  /** Answers the gateway's own pages. */
+  readonly servePage: (page: OwnPage, http: HttpPair) => void;
+  readonly onEvent: GatewayListener;
+  readonly bodyIdleMs?: number | undefined;
+}
+
+export interface HttpPair {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/**
+ * The way of a request; each step may answer it:
+ *
+ *   head is clear, Host and Origin are ours → no WebSocket (426) → path → own page
+ *     → user by key (401) → limits (429) → body (408, 413) → exchange, or passed on
+ */
+export class RequestHandler {
+  readonly #deps: HandlerDeps;
+  readonly #running = new Set<ServerResponse>();
+  #count = 0;
+  #isDraining = false;
+
+  constructor(deps: HandlerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Requests that are not answered to their end. */
+  get running(): ReadonlySet<ServerResponse> {
+    return this.#running;
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** From now on new requests are refused. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  handle(pair: HttpPair): void {
+    const { request, response } = pair;
+    const { onlyProvider, names, servePage } = this.#deps;
+    const { method = "GET", url = "" } = request;
+    const route = parseRoute(method, url);
+    const provider =
+      route.kind === "exchange" ? route.provider : guessProvider(request.headers, { path: url, only: onlyProvider() });
+    const refuse = (error: OwnError, message: string): void => this.#refuse(pair, { provider, error, message });
+    const refusal = checkRequest(request, names());
+    if (refusal !== undefined) return refuse(refusal.error, refusal.message);
+    if (asksForWebSocket(request)) return refuse("upgrade", "This gateway speaks no WebSocket: use HTTP.");
+    if (route.kind === "wrong") return refuse("wrong-request", route.message);
+    if (route.kind === "absent") return refuse("not-found", "The gateway has no such page.");
+    if (route.kind === "own") return servePage(route.page, pair);
+    if (this.#isDraining) return refuse("draining", "The gateway is about to end: try again.");
+    this.#running.add(response);
+    response.once("close", () => this.#running.delete(response));
+    this.#answer(pair, { route, provider }).catch((error: unknown) => {
+      this.#deps.onEvent({ kind: "bug", message: error instanceof Error ? error.message : String(error) });
+      if (response.headersSent) response.destroy();
+      else refuse("bug", "The gateway failed.");
+    });
+  }
+
+  async #answer(pair: HttpPair, { route, provider }: Target): Promise<void> {
+    const { users, onEvent } = this.#deps;
+    const { request, response } = pair;
+    const user = users.identify(request.headers, provider === "anthropic" ? "anthropic" : "openai");
+    if (user.kind === "unknown")
+      return this.#refuse(pair, { provider, error: "unknown-key", message: "This gateway does not know the key." });
+    const admission = users.admit(user.name);
+    if (admission.kind !== "admitted") return this.#refuse(pair, { provider, error: admission.kind, ...admission });
+    const operation: RequestOperation = route.kind === "exchange" ? route.operation : "pass";
+    const start = { id: (this.#count += 1), user: user.name, provider, operation };
+    const startedAt = performance.now();
+    onEvent({ kind: "request-start", ...start });
+    const reply = new ResponseReply(response);
+    const client = new AbortController();
+    response.once("close", () => {
+      if (!response.writableFinished) client.abort();
+    });
+    const bytesIn = await this.#exchange(pair, { route, provider, user, reply, signal: client.signal });
+    onEvent({
+      kind: "request-end",
+      ...start,
+      method: request.method ?? "GET",
+      status: reply.status ?? 0,
+      outcome: response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone",
+      ...(reply.ownError === undefined ? {} : { error: reply.ownError }),
+      ms: performance.now() - startedAt,
+      bytesIn,
+      bytesOut: reply.bytes,
+    });
+  }
+
+  /** Resolves with the size of the client's body. */
+  async #exchange(pair: HttpPair, { route, provider, user, reply, signal }: Admitted): Promise<number> {
+    const { exchange, upstream, bodyIdleMs: idleMsMax = bodyIdleMsMax } = this.#deps;
+    const { request } = pair;
+    const { method = "GET" } = request;
+    const { headers } = user;
+    if (route.kind === "pass") {
+      const expected = Number(headers["content-length"] ?? 0);
+      if (expected > passedBodyBytesMax) await this.#refuseBody(pair, { provider, reply, why: "too-large" });
+      else {
+        const streamed = hasBody(request)
+          ? streamBody(request, { bytesMax: passedBodyBytesMax, idleMsMax })
+          : { stream: [], refusal: () => undefined };
+        const passed = { provider, method, path: route.path, headers, body: streamed.stream, signal };
+        const refusal = () => describeRefusal(streamed.refusal());
+        await passThrough(upstream, { request: passed, reply, refusal });
+      }
+      return expected;
+    }
+    const body = await readBody(request, { bytesMax: bodyBytesMax, idleMsMax });
+    if (body.kind === "gone") return 0;
+    if (body.kind !== "body") {
+      await this.#refuseBody(pair, { provider, reply, why: body.kind });
+      return 0;
+    }
+    const { operation, path, project } = route;
+    await exchange(
+      { user: user.name, provider, operation, method, path, headers, project, body: body.bytes, signal },
+      reply,
+    );
+    return body.bytes.byteLength;
+  }
+
+  async #refuseBody(
+    { request, response }: HttpPair,
+    {
+      provider,
+      reply,
+      why,
+    }: { readonly provider: Provider; readonly reply: ResponseReply; readonly why: "too-large" | "slow" },
+  ): Promise<void> {
+    const { status, headers, body } = errorReply({ provider, ...bodyRefusals[why] });
+    reply.head(status, { ...headers, connection: "close" });
+    await reply.write(body);
+    await dropRest(request);
+    await reply.end();
+    response.destroy();
+  }
+
+  #refuse({ request, response }: HttpPair, input: ErrorReplyInput): void {
+    const { status, headers, body } = errorReply(input);
+    this.#deps.onEvent({ kind: "refused", status, error: input.error, message: input.message });
+    if (response.destroyed || response.headersSent) return;
+    const isWhole = request.complete || !hasBody(request);
+    response.writeHead(status, isWhole ? headers : { ...headers, connection: "close" });
+    if (isWhole) {
+      response.end(body);
+      return;
+    }
+    response.write(body);
+    void dropRest(request).then(() => response.end());
+  }
+}
+
+interface Target {
+  readonly route: Extract<Route, { kind: "exchange" | "pass" }>;
+  readonly provider: Provider;
+}
+
+interface Admitted extends Target {
+  readonly user: Extract<Identity, { kind: "user" }>;
+  readonly reply: ResponseReply;
+  readonly signal: AbortSignal;
+}
+
+const bodyRefusals = {
+  slow: { error: "slow-body", message: "The body came too slowly." },
+  "too-large": { error: "too-large", message: "The body is larger than the gateway takes (32 MB)." },
+} as const;
+
+const describeRefusal = (why: keyof typeof bodyRefusals | undefined): Refusal | undefined =>
+  why === undefined ? undefined : bodyRefusals[why];
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+
+/** A connection that is closed while its client still writes is reset, and the client never reads why. */
+function dropRest(request: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, lingerMs);
+    const settle = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (request.complete || request.destroyed) return settle();
+    request.once("end", settle).once("close", settle).resume();
+  });
+}

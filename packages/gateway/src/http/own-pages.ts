@@ -1,0 +1,95 @@
+import type { GatewayState } from "../operate/gateway-state.ts";
+import { gatewayProof, nonceShape } from "../operate/gateway-proof.ts";
+import type { Metrics } from "../operate/metrics.ts";
+import type { StatusBoard } from "../operate/status.ts";
+import { statusPage, statusPageHeaders } from "../operate/status-page.ts";
+import { isSameSecret, sentKey, type UserRegistry } from "../operate/users.ts";
+import type { HttpPair } from "./handle-request.ts";
+import type { OwnPage } from "./route.ts";
+
+export interface OwnPagesDeps {
+  readonly status: StatusBoard;
+  readonly metrics: Metrics;
+  readonly state: GatewayState;
+  readonly users: UserRegistry;
+  /** Whoever knows it may see all. Without one nobody may. */
+  readonly secret: string | undefined;
+  readonly isDraining: () => boolean;
+}
+
+/** Health and the page itself are for all who reach the address; figures only for those with a key. */
+export function serveOwnPage(
+  deps: OwnPagesDeps,
+  { page, http }: { readonly page: OwnPage; readonly http: HttpPair },
+): void {
+  const { request } = http;
+  switch (page) {
+    case "health": {
+      const nonce = new URLSearchParams(request.url?.split("?")[1]).get("nonce") ?? "";
+      const proof =
+        deps.secret !== undefined && nonceShape.test(nonce) ? { proof: gatewayProof(deps.secret, nonce) } : {};
+      const isDraining = deps.isDraining();
+      return sendJson(http, {
+        status: isDraining ? 503 : 200,
+        value: { status: isDraining ? "draining" : "serving", ...proof },
+      });
+    }
+    case "status":
+      return send(http, { status: 200, headers: statusPageHeaders, body: statusPage });
+    case "status.json": {
+      const viewer = findViewer(deps, http);
+      if (viewer === undefined) return refuse(http);
+      return sendJson(http, { status: 200, value: deps.status.read({ user: viewer.user }) });
+    }
+    case "metrics": {
+      const viewer = findViewer(deps, http);
+      // They count all users together.
+      if (viewer === undefined || viewer.user !== undefined) return refuse(http);
+      const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+      return send(http, { status: 200, headers, body: deps.metrics.render(deps.state) });
+    }
+  }
+}
+
+/** `user` is undefined for the operator, who sees all. */
+function findViewer(
+  { secret, users }: OwnPagesDeps,
+  { request: { headers } }: HttpPair,
+): { readonly user: string | undefined } | undefined {
+  const key = sentKey(headers);
+  if (key !== undefined && secret !== undefined && isSameSecret(key, secret)) return { user: undefined };
+  if (!users.hasUsers) return undefined;
+  const identity = users.identify(headers, "anthropic");
+  return identity.kind === "user" ? { user: identity.name } : undefined;
+}
+
+const refuse = (http: HttpPair): void =>
+  sendJson(http, {
+    status: 401,
+    value: { error: "Send the gateway's secret, or your key: `Authorization: Bearer …`." },
+  });
+
+const sendJson = (http: HttpPair, { status, value }: { readonly status: number; readonly value: unknown }): void =>
+  send(http, {
+    status,
+    headers: {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    },
+    body: JSON.stringify(value),
+  });
+
+function send(
+  { request, response }: HttpPair,
+  {
+    status,
+    headers,
+    body,
+  }: { readonly status: number; readonly headers: Record<string, string>; readonly body: string },
+): void {
+  response.writeHead(status, { ...headers, "content-length": String(Buffer.byteLength(body)) });
+  response.end(request.method === "HEAD" ? undefined : body);
+  request.resume();
+}

@@ -1,0 +1,84 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { ClientRequest } from "../exchange/exchange.ts";
+import { pathCharsMax, projectCharsMax } from "./limits.ts";
+
+export type OwnPage = "status" | "status.json" | "metrics" | "health";
+
+export type Route =
+  | {
+      readonly kind: "exchange";
+      readonly provider: Provider;
+      readonly operation: ClientRequest["operation"];
+      readonly path: string;
+      readonly project: string | undefined;
+    }
+  /** Passed on as it is. */
+  | { readonly kind: "pass"; readonly path: string }
+  | { readonly kind: "own"; readonly page: OwnPage }
+  | { readonly kind: "absent" }
+  | { readonly kind: "wrong"; readonly message: string };
+
+const operations: ReadonlyMap<string, Pick<Extract<Route, { kind: "exchange" }>, "provider" | "operation">> = new Map([
+  ["/v1/messages", { provider: "anthropic", operation: "create" }],
+  ["/v1/messages/count_tokens", { provider: "anthropic", operation: "count" }],
+  ["/v1/chat/completions", { provider: "openai-chat", operation: "create" }],
+  ["/v1/responses", { provider: "openai-responses", operation: "create" }],
+  ["/v1/responses/compact", { provider: "openai-responses", operation: "compact" }],
+]);
+
+const pages: ReadonlySet<string> = new Set(["status", "status.json", "metrics", "health"] satisfies OwnPage[]);
+const isPage = (name: string): name is OwnPage => pages.has(name);
+
+/**
+ * What a request line asks for. `url` is as it came: nothing is decoded, and what another server could read in two ways is refused.
+ * A base URL may name its project: `/project/<base64url of the project's key>`.
+ */
+export function parseRoute(method: string, url: string): Route {
+  const problem = findPathProblem(url);
+  if (problem !== undefined) return { kind: "wrong", message: problem };
+  const [, encoded, rest = url] = /^\/project\/([^/?]*)(\/.*)$/.exec(url) ?? [];
+  const project = encoded === undefined ? undefined : parseProject(encoded);
+  if (encoded !== undefined && project === undefined)
+    return { kind: "wrong", message: "The project in the path is no base64url text." };
+  const [path = "/"] = rest.split("?", 1);
+  if (path === "/palimpsest" || path.startsWith("/palimpsest/")) return parseOwnPage(method, path);
+  const operation = method === "POST" ? operations.get(path) : undefined;
+  return operation === undefined
+    ? { kind: "pass", path: rest }
+    : { kind: "exchange", ...operation, path: rest, project };
+}
+
+/** The base URL's prefix for a project. */
+export const projectPrefix = (project: string): string => `/project/${Buffer.from(project).toString("base64url")}`;
+
+function parseOwnPage(method: string, path: string): Route {
+  const name = path.slice("/palimpsest/".length);
+  return isPage(name) && (method === "GET" || method === "HEAD") ? { kind: "own", page: name } : { kind: "absent" };
+}
+
+function parseProject(encoded: string): string | undefined {
+  const bytes = Buffer.from(encoded, "base64url");
+  const text = bytes.toString();
+  const isExact = bytes.toString("base64url") === encoded && Buffer.from(text).equals(bytes);
+  return isExact && text !== "" && text.length <= projectCharsMax && !/\p{Cc}/u.test(text) ? text : undefined;
+}
+
+/** Segments are of the characters that RFC 3986 allows; an escape must not hide one that has a meaning in a path. */
+const pathShape = /^(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*)+$/;
+const queryShape = /^[!-~]*$/;
+const hiddenCharacters = /%(?:2[ef]|5c|00|23|3f|25)/i;
+
+function findPathProblem(url: string): string | undefined {
+  if (url.length > pathCharsMax) return "The path is too long.";
+  if (!url.startsWith("/")) return "The request line must hold a path, without scheme and host.";
+  const [path = "", ...query] = url.split("?");
+  if (path.includes("//")) return "The path holds an empty segment.";
+  if (path.split("/").some((segment) => segment === "." || segment === ".."))
+    return "The path holds a . or .. segment.";
+  if (hiddenCharacters.test(path))
+    return "The path holds an escaped dot, slash, backslash, percent, ?, # or zero byte.";
+  if (!pathShape.test(path)) return "The path holds a character that a path can't have.";
+  return queryShape.test(query.join("?")) && !url.includes("#")
+    ? undefined
+    : "The query holds a character that it can't have.";
+}

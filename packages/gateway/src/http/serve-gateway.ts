@@ -1,0 +1,179 @@
+import { Server as TlsServer } from "node:https";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { Exchange } from "../exchange/exchange.ts";
+import { passExchange } from "../exchange/pass-through.ts";
+import { compareConfigs, type ConfigDifference } from "../operate/follow-config.ts";
+import type { GatewayConfig } from "../operate/gateway-config.ts";
+import type { GatewayEvent, GatewayListener } from "../operate/gateway-event.ts";
+import { type GatewayState, noConversations } from "../operate/gateway-state.ts";
+import { Metrics } from "../operate/metrics.ts";
+import { StatusBoard } from "../operate/status.ts";
+import { localUser, type SpendToday, UserRegistry } from "../operate/users.ts";
+import { type Upstream, UpstreamPools, type UpstreamTimeouts } from "../upstream/upstream.ts";
+import { type AllowedNames, loopbackNames } from "./check-request.ts";
+import { RequestHandler } from "./handle-request.ts";
+import { serveOwnPage } from "./own-pages.ts";
+import { serveHttp } from "./serve-http.ts";
+
+export interface ServeGatewayOptions {
+  readonly config: GatewayConfig;
+  /** How requests of the model APIs are answered. By default they pass unchanged. */
+  readonly createExchange?: ((deps: ExchangeDeps) => Exchange) | undefined;
+  readonly state?: GatewayState | undefined;
+  /** Charged with each `reply-cost`. Without one, limits of spend are not kept. */
+  readonly spend?: (SpendToday & { charge(user: string, nanos: number): void }) | undefined;
+  /** Opens status and metrics. Without one they are closed. */
+  readonly secret?: string | undefined;
+  /** Shown in the status. */
+  readonly version?: string | undefined;
+  readonly onEvent?: GatewayListener | undefined;
+  readonly now?: (() => number) | undefined;
+  /** Shorter ones, for tests. */
+  readonly timeouts?: (UpstreamTimeouts & GatewayTimeouts) | undefined;
+}
+
+interface GatewayTimeouts {
+  readonly requestHeadMs?: number | undefined;
+  readonly bodyMs?: number | undefined;
+  readonly bodyIdleMs?: number | undefined;
+}
+
+export interface ExchangeDeps {
+  readonly upstream: Upstream;
+  /** The config in force: a reload may change it. */
+  readonly config: () => GatewayConfig;
+  readonly onEvent: GatewayListener;
+}
+
+export interface RunningGateway {
+  readonly kind: "serving";
+  readonly url: string;
+  readonly port: number;
+  /** Takes over what can change while it runs, and says what can't. */
+  reload(config: GatewayConfig): ConfigDifference;
+  /** Takes no more requests, lets running replies end for `drainMs`, then closes. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+interface CloseOptions {
+  /** By default as the config says. */
+  readonly drainMs?: number | undefined;
+}
+
+export type GatewayOutcome =
+  | RunningGateway
+  /** `code`: of the system, such as EADDRINUSE. */
+  | { readonly kind: "failed"; readonly code: string; readonly message: string };
+
+export async function serveGateway(options: ServeGatewayOptions): Promise<GatewayOutcome> {
+  const parts = createParts(options);
+  const { pools, handler, users, onEvent } = parts;
+  const { timeouts = {} } = options;
+  const { config } = parts;
+  const serving = await serveHttp({
+    ...config,
+    listener: (request, response) => handler.handle({ request, response }),
+    onEvent,
+    timeouts: { headMs: timeouts.requestHeadMs, bodyMs: timeouts.bodyMs },
+  });
+  if (serving.kind === "failed") {
+    await pools.close();
+    return serving;
+  }
+  const { server, url, port } = serving;
+  onEvent({ kind: "listening", address: url });
+  const reload = (next: GatewayConfig): ConfigDifference => {
+    const running = parts.config;
+    const difference = compareConfigs(running, next);
+    const { names, origins, drainSeconds, context } = next;
+    users.replace(next.users);
+    parts.names = allowedNames({ ...running, names, origins });
+    if (difference.changed.includes("tls") && next.tls !== undefined && server instanceof TlsServer)
+      server.setSecureContext(next.tls);
+    const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
+    parts.config = { ...running, users: next.users, names, origins, drainSeconds, context, tls };
+    return difference;
+  };
+  const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
+    handler.drain();
+    onEvent({ kind: "drain-start", running: handler.running.size });
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+    server.closeIdleConnections();
+    // A connection whose reply has ended is idle a moment later.
+    for (const response of handler.running)
+      response.once("close", () => setImmediate(() => server.closeIdleConnections()));
+    await Promise.race([closed, wait(drainMs, undefined, { ref: false })]);
+    onEvent({ kind: "drain-end", cut: handler.running.size });
+    server.closeAllConnections();
+    await closed;
+    await pools.close();
+  };
+  return { kind: "serving", url, port, reload, close };
+}
+
+interface GatewayParts {
+  readonly pools: UpstreamPools;
+  readonly handler: RequestHandler;
+  readonly users: UserRegistry;
+  readonly onEvent: GatewayListener;
+  names: AllowedNames;
+  /** In force. */
+  config: GatewayConfig;
+}
+
+/** All but the server itself. */
+function createParts(options: ServeGatewayOptions): GatewayParts {
+  const { config, timeouts = {}, state = noConversations, now = Date.now } = options;
+  const { spend = { usdToday: () => 0, charge: () => undefined } } = options;
+  const metrics = new Metrics();
+  const users = new UserRegistry({ users: config.users, now, spend });
+  const status = new StatusBoard({
+    version: options.version ?? "",
+    now,
+    state,
+    spend,
+    upstream: () => ({ ...config.upstream }),
+    users: () => (users.hasUsers ? users.names : [localUser]),
+  });
+  const onEvent = (event: GatewayEvent): void => {
+    metrics.record(event);
+    status.record(event);
+    if (event.kind === "reply-cost") spend.charge(event.user, event.nanos);
+    options.onEvent?.(event);
+  };
+  const pools = new UpstreamPools({
+    urls: config.upstream,
+    timeouts,
+    onOutcome: (outcome) => onEvent({ kind: "upstream", ...outcome }),
+  });
+  const { createExchange = ({ upstream }: ExchangeDeps) => passExchange(upstream) } = options;
+  const pages = { status, metrics, state, users, secret: options.secret, isDraining: () => handler.isDraining };
+  const handler: RequestHandler = new RequestHandler({
+    exchange: createExchange({ upstream: pools, config: () => parts.config, onEvent }),
+    upstream: pools,
+    users,
+    names: () => parts.names,
+    onlyProvider: () => onlyProvider(config.upstream),
+    servePage: (page, http) => serveOwnPage(pages, { page, http }),
+    onEvent,
+    bodyIdleMs: timeouts.bodyIdleMs,
+  });
+  const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config), config };
+  return parts;
+}
+
+function allowedNames({ host, names, origins }: GatewayConfig): AllowedNames {
+  const own = host.includes(":") ? `[${host}]` : host;
+  return {
+    hosts: new Set([...loopbackNames, own, ...names].map((name) => name.toLowerCase())),
+    origins: new Set(origins.map((origin) => origin.toLowerCase())),
+  };
+}
+
+const onlyProvider = ({ anthropic, openai }: GatewayConfig["upstream"]): Provider | undefined => {
+  if (anthropic !== undefined && openai !== undefined) return undefined;
+  return openai === undefined ? "anthropic" : "openai-chat";
+};

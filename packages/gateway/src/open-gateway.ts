@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { Store } from "palimpsest/internal/ports/store";
+import { millis } from "palimpsest/internal/schema/brand";
+import { locateProject } from "palimpsest/internal/store/files/project";
+import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store";
+import { ConversationLog } from "./conversation/conversation-log.ts";
+import { type ConversationPlace, Conversations } from "./conversation/conversations.ts";
+import type { ReductionOptions } from "./conversation/gateway-conversation.ts";
+import { ToolBook } from "./conversation/tool-book.ts";
+import { contextExchange } from "./exchange/context-exchange.ts";
+import { type GatewayOutcome, serveGateway, type ServeGatewayOptions } from "./http/serve-gateway.ts";
+import type { ContextConfig } from "./operate/gateway-config.ts";
+import { localUser } from "./operate/users.ts";
+
+export interface OpenGatewayOptions extends Omit<ServeGatewayOptions, "createExchange" | "state"> {
+  /** The home of `palimpsest`: sessions are stored where its commands look for them. */
+  readonly home: string;
+  /** Conversations of a base URL that names no project belong to the project of this folder. */
+  readonly cwd: string;
+}
+
+/** Serves a gateway whose conversations are sessions in the home of `palimpsest`. */
+export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions): Promise<GatewayOutcome> {
+  const { now = Date.now } = options;
+  let context: () => ContextConfig = () => options.config.context;
+  const conversations = new Conversations({
+    log: await ConversationLog.open(join(home, "gateway", "conversations.jsonl")),
+    toolBook: await ToolBook.open(join(home, "gateway", "tools.jsonl")),
+    openStore: (place) => openProjectStore({ home, cwd, place }),
+    reduction: () => readReduction(context()),
+    now,
+  });
+  const gateway = await serveGateway({
+    ...options,
+    state: conversations,
+    createExchange: ({ config, ...deps }) => {
+      context = () => config().context;
+      return contextExchange({
+        ...deps,
+        conversations,
+        options: () => ({
+          summarizer: context().summarizer ?? "none",
+          usage: context().usage ?? "used",
+          threads: context().threads ?? "keep",
+        }),
+      });
+    },
+  });
+  if (gateway.kind === "failed") {
+    await conversations.close();
+    return gateway;
+  }
+  return {
+    ...gateway,
+    close: async (closing) => {
+      await gateway.close(closing);
+      await conversations.close();
+    },
+  };
+}
+
+const readReduction = ({
+  contextTokens,
+  recall,
+  memory,
+  deferTools,
+  cacheMarks,
+  policy,
+  saving,
+  secrets,
+}: ContextConfig): ReductionOptions => ({
+  recall: recall ?? "on",
+  memory: memory ?? "off",
+  deferTools: deferTools ?? "off",
+  cacheMarks: cacheMarks ?? "added",
+  contextTokens: (model) => (typeof contextTokens === "object" ? contextTokens[model] : contextTokens),
+  ...(policy === undefined ? {} : { policy }),
+  ...(saving === undefined ? {} : { saving }),
+  ...(secrets === undefined ? {} : { secrets }),
+});
+
+interface StoreInput {
+  readonly home: string;
+  readonly cwd: string;
+  readonly place: ConversationPlace;
+}
+
+/** The user of this machine has the sessions of each project where all commands find them; other users have folders of their own. */
+function openProjectStore({ home, cwd, place: { user, project } }: StoreInput): Store {
+  const deps = { now: () => millis(Date.now()), uuid: randomUUID };
+  return {
+    open: async () => {
+      const located =
+        user === localUser
+          ? await locateProject(deps, { home, cwd: project ?? cwd })
+          : ({ kind: "located", folder: userFolder({ home, user, project }) } as const);
+      if (located.kind === "failed") return located;
+      const mailFolder = user === localUser ? homeMailFolder(home) : undefined;
+      // The client has the whole conversation and sends it again: a crash of the machine loses nothing that can't be had.
+      return { kind: "open", ...filePorts({ deps, folder: located.folder, durability: "turn", mailFolder }) };
+    },
+  };
+}
+
+/** A project's name comes from the user's base URL, so that it is no part of a path as it is. */
+const userFolder = ({ home, user, project = "" }: { readonly home: string } & ConversationPlace): string =>
+  join(home, "gateway", "users", user, createHash("sha256").update(project).digest("hex").slice(0, projectChars));
+
+const projectChars = 16;

@@ -1,0 +1,84 @@
+import { type FSWatcher, watch } from "node:fs";
+import { basename, dirname } from "node:path";
+import { errorCode } from "palimpsest/internal/store/files/disk";
+import type { ConfigOutcome, GatewayConfig } from "./gateway-config.ts";
+import type { GatewayListener } from "./gateway-event.ts";
+import { configSettleMs } from "./limits.ts";
+
+/** What a running gateway takes over; for all else it must be started again. */
+const liveKeys = [
+  "users",
+  "names",
+  "origins",
+  "drainSeconds",
+  "tls",
+  "context",
+] as const satisfies (keyof GatewayConfig)[];
+const startKeys = ["upstream", "host", "port", "insecure", "log"] as const satisfies (keyof GatewayConfig)[];
+
+export interface ConfigDifference {
+  readonly changed: readonly string[];
+  /** Changed as well, but only the next start reads it. */
+  readonly afterRestart: readonly string[];
+}
+
+export function compareConfigs(running: GatewayConfig, next: GatewayConfig): ConfigDifference {
+  const differs = (key: keyof GatewayConfig): boolean => JSON.stringify(running[key]) !== JSON.stringify(next[key]);
+  // A server can't begin or end to speak TLS.
+  const isTlsLive = (running.tls === undefined) === (next.tls === undefined);
+  const live = liveKeys.filter((key) => key !== "tls" || isTlsLive);
+  return {
+    changed: live.filter(differs),
+    afterRestart: [...startKeys, ...(isTlsLive ? [] : (["tls"] as const))].filter(differs),
+  };
+}
+
+export interface FollowConfigOptions {
+  /** Absent: there is no file to watch, only `reload`. */
+  readonly path: string | undefined;
+  readonly read: () => ConfigOutcome;
+  /** Takes over what can be, and says what that was. */
+  readonly apply: (config: GatewayConfig) => ConfigDifference;
+  readonly onEvent: GatewayListener;
+}
+
+export interface ConfigFollower {
+  /** As at SIGHUP. A config that is wrong changes nothing. */
+  reload(): void;
+  close(): void;
+}
+
+/** Watches the folder: editors replace files. */
+export function followConfig({ path, read, apply, onEvent }: FollowConfigOptions): ConfigFollower {
+  let timer: NodeJS.Timeout | undefined;
+  const reload = (): void => {
+    const outcome = read();
+    if (outcome.kind !== "config") return onEvent({ kind: "config-refused", message: outcome.message });
+    const { changed, afterRestart } = apply(outcome.config);
+    if (changed.length > 0 || afterRestart.length > 0) onEvent({ kind: "config-loaded", changed, afterRestart });
+  };
+  const settle = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(reload, configSettleMs).unref();
+  };
+  const watcher = path === undefined ? undefined : watchFile(path, settle);
+  return {
+    reload,
+    close: () => {
+      clearTimeout(timer);
+      watcher?.close();
+    },
+  };
+}
+
+/** Undefined if the folder can't be watched: then only SIGHUP reloads. */
+function watchFile(path: string, onChange: () => void): FSWatcher | undefined {
+  try {
+    return watch(dirname(path), { persistent: false }, (_, name) => {
+      if (name === null || name === basename(path)) onChange();
+    }).on("error", () => undefined);
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return undefined;
+  }
+}

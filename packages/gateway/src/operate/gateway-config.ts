@@ -1,0 +1,222 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { errorCode } from "palimpsest/internal/store/files/disk";
+import { tryParseJson } from "palimpsest/internal/schema/json";
+import { policyNames, savingLevels } from "palimpsest/internal/schema/policy-names";
+import { z } from "zod";
+import { portDefault } from "../limits.ts";
+import { configBytesMax, contextTokensMin, drainSecondsDefault, drainSecondsMax, usersMax } from "./limits.ts";
+import type { User } from "./users.ts";
+
+const userName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "a name is of small letters, digits, dots, dashes and underscores");
+
+/** A key is written out, or named: a variable of the environment, or a file that holds it alone. */
+const keySource = z.union([
+  z.string().min(1),
+  z.strictObject({ env: z.string().min(1) }),
+  z.strictObject({ file: z.string().min(1) }),
+]);
+type KeySource = z.infer<typeof keySource>;
+
+const address = z.url({ protocol: /^https?$/, error: "write an address such as https://api.anthropic.com" });
+
+/** What is done to conversations. */
+const contextForm = z.strictObject({
+  policy: z.enum(policyNames).optional(),
+  saving: z.enum(savingLevels).optional(),
+  secrets: z.enum(["keep", "redact"]).optional(),
+  /** Of every model, or by its name. */
+  contextTokens: z
+    .union([z.int().min(contextTokensMin), z.record(z.string(), z.int().min(contextTokensMin))])
+    .optional(),
+  recall: z.enum(["on", "off"]).optional(),
+  memory: z.enum(["on", "off"]).optional(),
+  deferTools: z.enum(["on", "off"]).optional(),
+  threads: z.enum(["keep", "refuse"]).optional(),
+  summarizer: z.enum(["none", "own"]).optional(),
+  usage: z.enum(["used", "sent"]).optional(),
+  cacheMarks: z.enum(["client", "added"]).optional(),
+});
+export type ContextConfig = z.infer<typeof contextForm>;
+
+/** `gateway.json`. All fields may be left out. */
+const configForm = z.strictObject({
+  upstream: z.strictObject({ anthropic: address.optional(), openai: address.optional() }).optional(),
+  host: z.string().min(1).optional(),
+  port: z.int().min(0).max(65_535).optional(),
+  names: z.array(z.string().min(1)).optional(),
+  origins: z.array(z.string().min(1)).optional(),
+  tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
+  insecure: z.boolean().optional(),
+  users: z
+    .array(
+      z.strictObject({
+        name: userName,
+        keySha256: z.string().regex(/^[0-9a-f]{64}$/, "64 hex digits: `palimpsest gateway key` prints them"),
+        upstreamKeys: z.strictObject({ anthropic: keySource.optional(), openai: keySource.optional() }).optional(),
+        requestsPerMinute: z.number().positive().optional(),
+        usdPerDay: z.number().nonnegative().optional(),
+      }),
+    )
+    .max(usersMax)
+    .optional(),
+  drainSeconds: z.number().nonnegative().max(drainSecondsMax).optional(),
+  log: z.string().min(1).optional(),
+  context: contextForm.optional(),
+});
+type WrittenConfig = z.infer<typeof configForm>;
+
+/** The config with its defaults, keys and certificates read. */
+export interface GatewayConfig {
+  readonly upstream: { readonly anthropic?: string | undefined; readonly openai?: string | undefined };
+  readonly host: string;
+  readonly port: number;
+  /** Names in the header Host beside those of the address itself. */
+  readonly names: readonly string[];
+  readonly origins: readonly string[];
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** The user says that the address may be reached without TLS. */
+  readonly insecure: boolean;
+  readonly users: readonly User[];
+  readonly drainSeconds: number;
+  /** Absolute path of the event log. */
+  readonly log?: string | undefined;
+  readonly context: ContextConfig;
+}
+
+export type ConfigOutcome =
+  | { readonly kind: "config"; readonly config: GatewayConfig }
+  /** One line for the user. */
+  | { readonly kind: "absent" | "wrong"; readonly message: string };
+
+export interface ConfigInput {
+  /** Absent: only defaults and overrides. */
+  readonly path?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** From the command line: they win over the file. */
+  readonly overrides?: Pick<WrittenConfig, "upstream" | "host" | "port" | "insecure"> | undefined;
+}
+
+const upstreamDefault = { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" } as const;
+
+/** Reads the file and everything that it names. Small files, at start and at a reload: not worth waiting for the disk. */
+export function readConfig({ path, env, overrides = {} }: ConfigInput): ConfigOutcome {
+  const written = path === undefined ? ({ kind: "written", config: {} } as const) : readWritten(path);
+  if (written.kind !== "written") return written;
+  const config = {
+    ...written.config,
+    ...Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined)),
+  } satisfies WrittenConfig;
+  const folder = path === undefined ? "." : dirname(path);
+  try {
+    const complete = completeConfig(config, { folder, env });
+    const problem = findProblem(complete);
+    return problem === undefined ? { kind: "config", config: complete } : { kind: "wrong", message: problem };
+  } catch (error) {
+    if (error instanceof ConfigProblem) return { kind: "wrong", message: error.message };
+    throw error;
+  }
+}
+
+class ConfigProblem extends Error {}
+
+type WrittenOutcome =
+  | { readonly kind: "written"; readonly config: WrittenConfig }
+  | { readonly kind: "absent" | "wrong"; readonly message: string };
+
+function readWritten(path: string): WrittenOutcome {
+  let text: string;
+  try {
+    const { mode, size } = statSync(path);
+    if (size > configBytesMax) return { kind: "wrong", message: `${path} is larger than a config can be` };
+    text = readFileSync(path, "utf8");
+    if ((mode & 0o077) !== 0 && holdsKey(text))
+      return { kind: "wrong", message: `${path} holds a key and other users can read it: chmod 600 it` };
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    return code === "ENOENT"
+      ? { kind: "absent", message: `there is no ${path}` }
+      : { kind: "wrong", message: `${path} can't be read (${code})` };
+  }
+  const parsed = configForm.safeParse(tryParseJson(text));
+  if (parsed.success) return { kind: "written", config: parsed.data };
+  if (tryParseJson(text) === undefined) return { kind: "wrong", message: `${path} is no JSON` };
+  const [issue] = parsed.error.issues;
+  const place = issue?.path.join(".") ?? "";
+  return { kind: "wrong", message: `${path}: ${place === "" ? "" : `${place}: `}${issue?.message ?? "wrong"}` };
+}
+
+/** Whether a key itself is written in the file, and not only where it is. */
+function holdsKey(text: string): boolean {
+  const parsed = configForm.safeParse(tryParseJson(text)).data;
+  return (parsed?.users ?? []).some(({ upstreamKeys = {} }) =>
+    [upstreamKeys.anthropic, upstreamKeys.openai].some((source) => typeof source === "string"),
+  );
+}
+
+interface Surroundings {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+function completeConfig(config: WrittenConfig, around: Surroundings): GatewayConfig {
+  const { tls, users = [], log, upstream } = config;
+  return {
+    upstream: upstream ?? upstreamDefault,
+    host: config.host ?? "127.0.0.1",
+    port: config.port ?? portDefault,
+    names: config.names ?? [],
+    origins: config.origins ?? [],
+    tls:
+      tls === undefined
+        ? undefined
+        : { cert: readNamed(tls.cert, around.folder), key: readNamed(tls.key, around.folder) },
+    insecure: config.insecure ?? false,
+    users: users.map(({ upstreamKeys = {}, ...user }) => ({
+      ...user,
+      upstreamKeys: {
+        anthropic: readKey(upstreamKeys.anthropic, around),
+        openai: readKey(upstreamKeys.openai, around),
+      },
+    })),
+    drainSeconds: config.drainSeconds ?? drainSecondsDefault,
+    log: log === undefined ? undefined : resolve(around.folder, log),
+    context: config.context ?? {},
+  };
+}
+
+function readKey(source: KeySource | undefined, { folder, env }: Surroundings): string | undefined {
+  if (source === undefined || typeof source === "string") return source;
+  if ("file" in source) return readNamed(source.file, folder).trim();
+  const value = env[source.env];
+  if (value === undefined || value === "") throw new ConfigProblem(`the variable ${source.env} is not set`);
+  return value;
+}
+
+function readNamed(path: string, folder: string): string {
+  try {
+    return readFileSync(resolve(folder, path), "utf8");
+  } catch (error) {
+    throw new ConfigProblem(`${path} can't be read (${errorCode(error) ?? "unknown"})`, { cause: error });
+  }
+}
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+
+function findProblem({ upstream, host, tls, insecure, users }: GatewayConfig): string | undefined {
+  if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
+  const names = users.map(({ name }) => name);
+  const double = names.find((name, at) => names.indexOf(name) !== at);
+  if (double !== undefined) return `there are two users called ${double}`;
+  if (new Set(users.map(({ keySha256 }) => keySha256)).size !== users.length) return "two users have the same key";
+  if (isLoopback(host)) return undefined;
+  if (tls === undefined && !insecure)
+    return `${host} can be reached from other machines: set tls (cert, key), or say --insecure if something before it speaks TLS`;
+  return users.length === 0
+    ? `${host} can be reached from other machines: list users with keys (\`palimpsest gateway key\` makes one)`
+    : undefined;
+}

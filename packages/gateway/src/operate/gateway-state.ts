@@ -1,0 +1,27 @@
+/** What is known about the conversations that pass the gateway. */
+export interface GatewayState {
+  /** Newest first. With a user: only that user's. */
+  conversations(filter: { readonly user?: string | undefined }): readonly ConversationRow[];
+}
+
+export interface ConversationRow {
+  readonly id: string;
+  readonly user: string;
+  /** Such as `claude-code`; undefined if it is not recognised. */
+  readonly client?: string | undefined;
+  /** The project's folder or name. */
+  readonly project?: string | undefined;
+  readonly model: string;
+  readonly requests: number;
+  /** What the client sent, in tokens, over all requests. */
+  readonly inputTokensSent: number;
+  /** What went upstream. */
+  readonly inputTokensUsed: number;
+  readonly savedUsd: number;
+  readonly edits: number;
+  /** Milliseconds since 1970. */
+  readonly lastAt: number;
+}
+
+/** Before conversations are kept. */
+export const noConversations: GatewayState = { conversations: () => [] };

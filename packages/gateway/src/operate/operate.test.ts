@@ -1,0 +1,324 @@
+import { chmod, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { trace } from "@opentelemetry/api";
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
+import { afterEach, describe, expect, it } from "vitest";
+import { openEventLog } from "./event-log.ts";
+import { compareConfigs, followConfig } from "./follow-config.ts";
+import { type GatewayConfig, readConfig } from "./gateway-config.ts";
+import type { GatewayEvent, RequestEnd } from "./gateway-event.ts";
+import { noConversations } from "./gateway-state.ts";
+import { Metrics } from "./metrics.ts";
+import { recordSpans } from "./record-spans.ts";
+import { SpendBook } from "./spend-book.ts";
+import { StatusBoard } from "./status.ts";
+import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
+
+const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "gateway-"));
+
+async function written(config: unknown, mode = 0o600): Promise<string> {
+  const path = join(await folder(), "gateway.json");
+  await writeFile(path, typeof config === "string" ? config : JSON.stringify(config));
+  await chmod(path, mode);
+  return path;
+}
+
+const end: RequestEnd = {
+  kind: "request-end",
+  id: 1,
+  user: "ada",
+  provider: "anthropic",
+  operation: "create",
+  method: "POST",
+  status: 200,
+  outcome: "done",
+  ms: 30,
+  bytesIn: 10,
+  bytesOut: 20,
+};
+
+describe("users", () => {
+  const key = createGatewayKey();
+  const ada = { name: "ada", keySha256: hashKey(key), upstreamKeys: { anthropic: "sk-up" } };
+
+  function registry(fields: object = {}, usd = 0) {
+    let now = 0;
+    const users = new UserRegistry({ users: [{ ...ada, ...fields }], now: () => now, spend: { usdToday: () => usd } });
+    return { users, pass: (ms: number) => (now += ms) };
+  }
+
+  it("without a list are one, whose own credentials pass", () => {
+    const users = new UserRegistry({ users: [], now: () => 0, spend: { usdToday: () => 0 } });
+    const headers = { authorization: "Bearer mine" };
+    expect(users.identify(headers, "anthropic")).toEqual({ kind: "user", name: localUser, headers });
+    expect(users.admit(localUser)).toEqual({ kind: "admitted" });
+  });
+
+  it("are known by their key, in whichever header it comes; it never goes upstream", () => {
+    const { users } = registry();
+    for (const headers of [{ "x-api-key": key }, { authorization: `Bearer ${key}` }, { "x-palimpsest-key": key }])
+      expect(users.identify({ ...headers, "x-other": "1" }, "anthropic")).toEqual({
+        kind: "user",
+        name: "ada",
+        headers: { "x-other": "1", "x-api-key": "sk-up" },
+      });
+    expect(users.identify({ "x-api-key": key }, "openai")).toMatchObject({ headers: {} });
+    expect(users.identify({ "x-palimpsest-key": key, authorization: "Bearer own" }, "openai")).toEqual({
+      kind: "user",
+      name: "ada",
+      headers: { authorization: "Bearer own" },
+    });
+  });
+
+  it("with another key, a part of one or its hash are unknown", () => {
+    const { users } = registry();
+    for (const wrong of ["", key.slice(0, -1), `${key}a`, hashKey(key), "sk-up"])
+      expect(users.identify({ "x-api-key": wrong }, "anthropic"), wrong).toEqual({ kind: "unknown" });
+    expect(users.identify({}, "anthropic")).toEqual({ kind: "unknown" });
+    expect(users.identify({ "x-palimpsest-key": "wrong", "x-api-key": key }, "anthropic")).toEqual({ kind: "unknown" });
+  });
+
+  it("may send so many requests a minute, evenly", () => {
+    const { users, pass } = registry({ requestsPerMinute: 2 });
+    expect([1, 2, 3].map(() => users.admit("ada").kind)).toEqual(["admitted", "admitted", "rate-limit"]);
+    expect(users.admit("ada")).toMatchObject({ retryAfter: 30 });
+    pass(30_000);
+    expect([1, 2].map(() => users.admit("ada").kind)).toEqual(["admitted", "rate-limit"]);
+  });
+
+  it("are refused once the day's money is spent, until midnight", () => {
+    expect(registry({ usdPerDay: 5 }, 4.99).users.admit("ada").kind).toBe("admitted");
+    expect(registry({ usdPerDay: 5 }, 5).users.admit("ada")).toMatchObject({ kind: "spend-limit", retryAfter: 86_400 });
+  });
+});
+
+describe("the spend book", () => {
+  it("keeps what each user spent today over a restart, readable for its owner alone", async () => {
+    const place = await folder();
+    let now = Date.UTC(2026, 10, 17, 23);
+    const open = () => SpendBook.open({ folder: place, now: () => now, onError: (error) => expect(error).toBeNull() });
+    const book = await open();
+    book.charge("ada", 2_500_000_000);
+    book.charge("ada", 500_000_000);
+    await book.close();
+    const again = await open();
+    expect([again.usdToday("ada"), again.usdToday("eve")]).toEqual([3, 0]);
+    expect((await stat(join(place, "spend.json"))).mode & 0o777).toBe(0o600);
+    now += 2 * 3_600_000;
+    expect(again.usdToday("ada")).toBe(0);
+  });
+
+  it("that is damaged is kept beside a new one", async () => {
+    const place = await folder();
+    await writeFile(join(place, "spend.json"), '{"2026-11-17":{"ada":');
+    const book = await SpendBook.open({ folder: place, now: () => 0, onError: () => undefined });
+    expect(book.usdToday("ada")).toBe(0);
+    expect(await readFile(join(place, "spend.json.damaged"), "utf8")).toContain("ada");
+  });
+});
+
+describe("the config", () => {
+  it("has defaults for everything", () => {
+    expect(readConfig({ env: {} })).toMatchObject({
+      kind: "config",
+      config: { host: "127.0.0.1", port: 8789, users: [], upstream: { anthropic: "https://api.anthropic.com" } },
+    });
+  });
+
+  it("takes keys from the file, the environment and other files; options win over the file", async () => {
+    const path = await written({
+      port: 1,
+      users: [
+        { name: "a", keySha256: "0".repeat(64), upstreamKeys: { anthropic: { env: "KEY" }, openai: "sk-2" } },
+        { name: "b", keySha256: "1".repeat(64), upstreamKeys: { anthropic: { file: "key.txt" } } },
+      ],
+    });
+    await writeFile(join(path, "../key.txt"), "sk-3\n");
+    const read = readConfig({ path, env: { KEY: "sk-1" }, overrides: { port: 2, host: undefined } });
+    expect(read).toMatchObject({
+      config: {
+        port: 2,
+        users: [{ upstreamKeys: { anthropic: "sk-1", openai: "sk-2" } }, { upstreamKeys: { anthropic: "sk-3" } }],
+      },
+    });
+  });
+
+  it.each([
+    ["{", "is no JSON"],
+    [{ prot: 1 }, 'Unrecognized key: "prot"'],
+    [{ port: 70_000 }, "port: Too big"],
+    [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: write an address"],
+    [{ upstream: {} }, "no upstream is set"],
+    [{ host: "0.0.0.0" }, "set tls (cert, key), or say --insecure"],
+    [{ host: "0.0.0.0", insecure: true }, "list users with keys"],
+    [{ tls: { cert: "none.pem", key: "none.pem" } }, "none.pem can't be read (ENOENT)"],
+    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users.0.name: a name is of small letters"],
+    [{ users: [{ name: "a", keySha256: "plk_key" }] }, "users.0.keySha256: 64 hex digits"],
+    [
+      { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: { env: "NONE" } } }] },
+      "the variable NONE is not set",
+    ],
+    [
+      { users: ["0", "1"].map((digit) => ({ name: "a", keySha256: digit.repeat(64) })) },
+      "there are two users called a",
+    ],
+    [{ users: ["a", "b"].map((name) => ({ name, keySha256: "0".repeat(64) })) }, "two users have the same key"],
+  ])("that is wrong says where: %j", async (config, message) => {
+    const read = readConfig({ path: await written(config), env: {} });
+    expect(read.kind).toBe("wrong");
+    expect(read.kind === "wrong" ? read.message : "").toContain(message);
+  });
+
+  it("that holds a key must be readable for its owner alone", async () => {
+    const users = [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: "sk-1" } }];
+    expect(readConfig({ path: await written({ users }, 0o644), env: {} })).toMatchObject({
+      kind: "wrong",
+      message: expect.stringContaining("chmod 600") as string,
+    });
+    expect(readConfig({ path: await written({ users: [] }, 0o644), env: {} }).kind).toBe("config");
+  });
+
+  it("is taken over while the gateway runs, but for what needs a start", async () => {
+    const config = (readConfig({ env: {} }) as { readonly config: GatewayConfig }).config;
+    const next = { ...config, names: ["a"], port: 1, tls: { cert: "c", key: "k" } };
+    expect(compareConfigs(config, next)).toEqual({ changed: ["names"], afterRestart: ["port", "tls"] });
+    expect(compareConfigs(next, { ...next, tls: { cert: "d", key: "k" } })).toEqual({
+      changed: ["tls"],
+      afterRestart: [],
+    });
+  });
+
+  it("is read again when its file changes; a wrong one changes nothing", async () => {
+    const path = await written({});
+    const events: GatewayEvent[] = [];
+    const first = (readConfig({ path, env: {} }) as { readonly config: GatewayConfig }).config;
+    let current = first;
+    const follower = followConfig({
+      path,
+      read: () => readConfig({ path, env: {} }),
+      apply: (config) => {
+        const difference = compareConfigs(current, config);
+        current = config;
+        return difference;
+      },
+      onEvent: (event) => events.push(event),
+    });
+    try {
+      await writeFile(path, JSON.stringify({ names: ["gateway.example.org"] }));
+      await expect.poll(() => events.length, { timeout: 5_000 }).toBe(1);
+      expect(events[0]).toEqual({ kind: "config-loaded", changed: ["names"], afterRestart: [] });
+      await writeFile(path, "{");
+      follower.reload();
+      expect(events[1]).toMatchObject({ kind: "config-refused" });
+      expect(current.names).toEqual(["gateway.example.org"]);
+    } finally {
+      follower.close();
+    }
+  });
+});
+
+describe("what happened", () => {
+  it("is counted in the text format of Prometheus", () => {
+    const metrics = new Metrics();
+    metrics.record({ kind: "request-start", id: 1, user: "ada", provider: "anthropic", operation: "create" });
+    metrics.record({ kind: "request-start", id: 2, user: "ada", provider: "anthropic", operation: "create" });
+    metrics.record(end);
+    metrics.record({ kind: "upstream", provider: "anthropic", why: "reset", ms: 3 });
+    metrics.record({ kind: "failed-open", user: "ada", step: 'a "quoted"\nstep', message: "" });
+    metrics.record({
+      kind: "reply-cost",
+      user: "ada",
+      model: "m",
+      nanos: 1_500_000_000,
+      inputTokens: 7,
+      outputTokens: 3,
+    });
+    const text = metrics.render(noConversations);
+    const lines = text.split("\n");
+    for (const line of [
+      'palimpsest_gateway_requests_total{provider="anthropic",operation="create",status="200",outcome="done"} 1',
+      'palimpsest_gateway_request_seconds_bucket{operation="create",le="0.02"} 0',
+      'palimpsest_gateway_request_seconds_bucket{operation="create",le="0.1"} 1',
+      'palimpsest_gateway_request_seconds_bucket{operation="create",le="+Inf"} 1',
+      'palimpsest_gateway_request_seconds_count{operation="create"} 1',
+      'palimpsest_gateway_upstream_total{provider="anthropic",why="reset"} 1',
+      String.raw`palimpsest_gateway_failed_open_total{step="a \"quoted\"\nstep"} 1`,
+      'palimpsest_gateway_spend_usd_total{user="ada"} 1.5',
+      "palimpsest_gateway_running 1",
+    ])
+      expect(lines).toContain(line);
+    const shape = /^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{(?:\w+="(?:[^"\\\n]|\\.)*",?)+\})? [\d.e+-]+|)$/;
+    expect(lines.filter((line) => !shape.test(line))).toEqual([]);
+    expect(text.endsWith("\n")).toBe(true);
+  });
+
+  it("is a line in the log, for its owner alone", async () => {
+    const path = join(await folder(), "gateway.jsonl");
+    const log = openEventLog({ path, now: () => 0, onError: (error) => expect(error).toBeNull() });
+    log.onEvent({ kind: "request-start", id: 1, user: "ada", provider: "anthropic", operation: "create" });
+    log.onEvent(end);
+    await log.close();
+    expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ at: "1970-01-01T00:00:00.000Z", ...end });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it("does not stop the gateway if the log can't be written", async () => {
+    const errors: Error[] = [];
+    const log = openEventLog({
+      path: join(await folder(), "none", "log"),
+      now: () => 0,
+      onError: (error) => errors.push(error),
+    });
+    log.onEvent(end);
+    await expect.poll(() => errors.length).toBe(1);
+    log.onEvent(end);
+    await log.close();
+    expect(errors).toHaveLength(1);
+  });
+
+  it("tells how an upstream is by its last answer; a client that left says nothing about it", () => {
+    const board = new StatusBoard({
+      version: "1",
+      now: () => 5,
+      state: noConversations,
+      spend: { usdToday: () => 2 },
+      upstream: () => ({ anthropic: "https://a", openai: undefined }),
+      users: () => ["ada"],
+    });
+    expect(board.read().upstream).toEqual([{ api: "anthropic", address: "https://a", health: "unknown" }]);
+    board.record({ kind: "upstream", provider: "anthropic", status: 529, ms: 1 });
+    board.record({ kind: "upstream", provider: "anthropic", why: "cancelled", ms: 1 });
+    expect(board.read().upstream).toMatchObject([{ health: "failing", lastStatus: 529 }]);
+    board.record({ kind: "upstream", provider: "anthropic", status: 429, ms: 1 });
+    expect(board.read()).toMatchObject({ upstream: [{ health: "healthy" }], spendToday: [{ user: "ada", usd: 2 }] });
+  });
+});
+
+describe("with an SDK of OpenTelemetry", () => {
+  afterEach(() => trace.disable());
+
+  it("each request is a span, with names and numbers only", () => {
+    const exporter = new InMemorySpanExporter();
+    const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
+    trace.setGlobalTracerProvider(provider);
+    const record = recordSpans();
+    record({ kind: "request-start", id: 1, user: "ada", provider: "openai-chat", operation: "create" });
+    record({ ...end, provider: "openai-chat", status: 502, error: "upstream-unreachable" });
+    expect(exporter.getFinishedSpans().map(({ name, attributes }) => ({ name, attributes }))).toEqual([
+      {
+        name: "gateway create",
+        attributes: {
+          "gen_ai.operation.name": "chat",
+          "gen_ai.provider.name": "openai",
+          "palimpsest.gateway.user": "ada",
+          "http.request.method": "POST",
+          "http.request.body.size": 10,
+          "http.response.body.size": 20,
+          "http.response.status_code": 502,
+          "error.type": "upstream-unreachable",
+        },
+      },
+    ]);
+  });
+});

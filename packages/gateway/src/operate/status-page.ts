@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+
+const style = `
+:root { color-scheme: light dark; --ink: #1d2127; --soft: #5d6773; --line: #d9dee4; --paper: #fff; --good: #1a7f4b; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e7eaee; --soft: #9aa4b0; --line: #343b44; --paper: #15181c; --good: #5fd39a; --bad: #ff8a80; }
+}
+body { margin: 0 auto; max-width: 68rem; padding: 1.25rem; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.3rem; margin: 0 0 1rem; }
+h2 { font-size: 1rem; margin: 1.75rem 0 .5rem; }
+dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 1rem; margin: 0; }
+dt, th, .soft { color: var(--soft); font-size: .85rem; font-weight: normal; }
+dd { margin: 0; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
+table { width: 100%; border-collapse: collapse; }
+th, td { text-align: left; padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+.healthy { color: var(--good); }
+.failing, #problem { color: var(--bad); }
+@media (max-width: 44rem) {
+  thead { position: absolute; left: -100vw; }
+  tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  td, td.number { display: flex; justify-content: space-between; gap: 1rem; text-align: right; padding: .1rem 0; border: 0; }
+  td::before { content: attr(data-label); color: var(--soft); font-size: .85rem; text-align: left; }
+}
+`;
+
+const script = `
+"use strict";
+const byId = (id) => document.getElementById(id);
+const key = location.hash.slice(1) || sessionStorage.getItem("key") || "";
+if (location.hash !== "") { sessionStorage.setItem("key", key); history.replaceState(null, "", location.pathname); }
+const count = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const dollars = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+const time = (at) => at === undefined ? "" : new Date(at).toLocaleString();
+const fill = (id, rows) => {
+  const body = byId(id);
+  const labels = [...body.parentElement.querySelectorAll("th")].map((cell) => cell.textContent);
+  body.replaceChildren(...rows.map((cells) => {
+    const row = document.createElement("tr");
+    for (const [at, cell] of cells.entries()) {
+      const td = row.insertCell();
+      td.dataset.label = labels[at];
+      td.textContent = typeof cell === "object" ? cell.text : cell;
+      if (typeof cell === "object") td.className = cell.look;
+    }
+    return row;
+  }));
+};
+const number = (text) => ({ text, look: "number" });
+const show = (status) => {
+  const { totals } = status;
+  const removed = totals.inputTokensSent === 0 ? 0 : 1 - totals.inputTokensUsed / totals.inputTokensSent;
+  const figures = { running: status.running, requests: count.format(status.requests), conversations: count.format(totals.conversations),
+    saved: dollars.format(totals.savedUsd), removed: Math.round(100 * removed) + " %", edits: count.format(totals.edits),
+    errors: count.format(status.ownErrors), open: count.format(status.failedOpen) };
+  for (const [id, text] of Object.entries(figures)) byId(id).textContent = text;
+  fill("upstream", status.upstream.map((one) => [one.api, one.address, { text: one.health, look: one.health },
+    one.lastFailure ?? one.lastStatus ?? "", time(one.lastAt)]));
+  fill("spend", status.spendToday.map((one) => [one.user, number(dollars.format(one.usd))]));
+  fill("conversations-list", status.conversations.map((one) => [one.id, one.user, one.client ?? "", one.project ?? "", one.model,
+    number(count.format(one.requests)), number(count.format(one.inputTokensSent)), number(count.format(one.inputTokensUsed)),
+    number(dollars.format(one.savedUsd)), number(count.format(one.edits)), time(one.lastAt)]));
+  byId("since").textContent = "Version " + status.version + ", since " + time(status.startedAt);
+};
+const look = async () => {
+  try {
+    const reply = await fetch("status.json", { headers: key === "" ? {} : { authorization: "Bearer " + key }, cache: "no-store" });
+    if (reply.status === 401) { byId("problem").textContent = "Open this page with the link that \\"palimpsest gateway status\\" prints: it holds the key."; return; }
+    if (!reply.ok) throw new Error("status " + reply.status);
+    show(await reply.json());
+    byId("problem").textContent = "";
+  } catch (error) {
+    byId("problem").textContent = "The gateway does not answer (" + error.message + ").";
+  }
+  setTimeout(look, 3000);
+};
+look();
+`;
+
+const figures = [
+  ["running", "Running requests"],
+  ["requests", "Requests"],
+  ["conversations", "Conversations"],
+  ["saved", "Saved"],
+  ["removed", "Input tokens less"],
+  ["edits", "Edits"],
+  ["errors", "Own errors"],
+  ["open", "Passed unchanged"],
+] as const;
+
+const table = (id: string, columns: readonly string[]): string =>
+  `<table><thead><tr>${columns.map((name) => `<th scope="col">${name}</th>`).join("")}</tr></thead><tbody id="${id}"></tbody></table>`;
+
+/** One page without requests to anyone else. What it shows comes from `status.json`, as text only. */
+export const statusPage = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Palimpsest gateway</title>
+<style>${style}</style>
+</head>
+<body>
+<h1>Palimpsest gateway</h1>
+<p id="problem" role="status"></p>
+<dl>${figures.map(([id, label]) => `<div><dt>${label}</dt><dd id="${id}">–</dd></div>`).join("")}</dl>
+<h2>Upstream</h2>
+${table("upstream", ["API", "Address", "Health", "Last answer", "When"])}
+<h2>Spent today (UTC)</h2>
+${table("spend", ["User", "Cost"])}
+<h2>Conversations</h2>
+${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Tokens sent", "Tokens used", "Saved", "Edits", "Last"])}
+<p class="soft" id="since"></p>
+<script>${script}</script>
+</body>
+</html>
+`;
+
+const hash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+export const statusPageHeaders = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-store",
+} as const;

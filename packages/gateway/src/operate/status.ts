@@ -1,0 +1,127 @@
+import type { GatewayEvent } from "./gateway-event.ts";
+import type { ConversationRow, GatewayState } from "./gateway-state.ts";
+import { statusRowsMax } from "./limits.ts";
+import type { SpendToday } from "./users.ts";
+
+export interface GatewayStatus {
+  readonly version: string;
+  readonly startedAt: number;
+  readonly now: number;
+  readonly running: number;
+  readonly requests: number;
+  /** Requests that the gateway answered with an error of its own. */
+  readonly ownErrors: number;
+  readonly failedOpen: number;
+  readonly upstream: readonly UpstreamHealth[];
+  readonly spendToday: readonly { readonly user: string; readonly usd: number }[];
+  readonly totals: StatusTotals;
+  /** Newest first; the totals count all. */
+  readonly conversations: readonly ConversationRow[];
+}
+
+interface StatusTotals {
+  readonly conversations: number;
+  readonly inputTokensSent: number;
+  readonly inputTokensUsed: number;
+  readonly savedUsd: number;
+  readonly edits: number;
+}
+
+export interface UpstreamHealth {
+  readonly api: string;
+  readonly address: string;
+  /** By the last answer: a status below 500 is healthy. `unknown` before the first. */
+  readonly health: "healthy" | "failing" | "unknown";
+  readonly lastStatus?: number | undefined;
+  readonly lastFailure?: string | undefined;
+  readonly lastAt?: number | undefined;
+}
+
+export interface StatusOptions {
+  readonly version: string;
+  readonly now: () => number;
+  readonly state: GatewayState;
+  readonly spend: SpendToday;
+  readonly upstream: () => Readonly<Record<string, string | undefined>>;
+  readonly users: () => readonly string[];
+}
+
+type LastOutcome = Pick<Extract<GatewayEvent, { kind: "upstream" }>, "status" | "why"> & { readonly at: number };
+
+/** Follows events, for one look at the whole. */
+export class StatusBoard {
+  readonly #options: StatusOptions;
+  readonly #startedAt: number;
+  readonly #lastByApi = new Map<string, LastOutcome>();
+  #requests = 0;
+  #running = 0;
+  #ownErrors = 0;
+  #failedOpen = 0;
+
+  constructor(options: StatusOptions) {
+    this.#options = options;
+    this.#startedAt = options.now();
+  }
+
+  record(event: GatewayEvent): void {
+    if (event.kind === "request-start") this.#running += 1;
+    if (event.kind === "request-end") {
+      this.#running -= 1;
+      this.#requests += 1;
+      if (event.error !== undefined) this.#ownErrors += 1;
+    }
+    if (event.kind === "refused") this.#ownErrors += 1;
+    if (event.kind === "failed-open") this.#failedOpen += 1;
+    // A client that went away says nothing about the upstream.
+    if (event.kind === "upstream" && event.why !== "cancelled")
+      this.#lastByApi.set(event.provider === "anthropic" ? "anthropic" : "openai", {
+        status: event.status,
+        why: event.why,
+        at: this.#options.now(),
+      });
+  }
+
+  /** With a user: only what is that user's own. */
+  read({ user }: { readonly user?: string | undefined } = {}): GatewayStatus {
+    const { version, now, state, spend, upstream, users } = this.#options;
+    const rows = state.conversations({ user });
+    const sum = (key: Exclude<keyof StatusTotals, "conversations">): number =>
+      rows.reduce((total, row) => total + row[key], 0);
+    return {
+      version,
+      startedAt: this.#startedAt,
+      now: now(),
+      running: this.#running,
+      requests: this.#requests,
+      ownErrors: this.#ownErrors,
+      failedOpen: this.#failedOpen,
+      upstream: Object.entries(upstream()).flatMap(([api, address]) =>
+        address === undefined ? [] : [this.#health(api, address)],
+      ),
+      spendToday: (user === undefined ? users() : [user]).map((name) => ({ user: name, usd: spend.usdToday(name) })),
+      totals: {
+        conversations: rows.length,
+        inputTokensSent: sum("inputTokensSent"),
+        inputTokensUsed: sum("inputTokensUsed"),
+        savedUsd: sum("savedUsd"),
+        edits: sum("edits"),
+      },
+      conversations: rows.slice(0, statusRowsMax),
+    };
+  }
+
+  #health(api: string, address: string): UpstreamHealth {
+    const last = this.#lastByApi.get(api);
+    if (last === undefined) return { api, address, health: "unknown" };
+    const { status, why, at } = last;
+    const isHealthy = status !== undefined && status < 500;
+    return {
+      api,
+      address,
+      health: isHealthy ? "healthy" : "failing",
+      lastAt: at,
+      ...(status === undefined ? {} : { lastStatus: status }),
+      ...(why === undefined ? {} : { lastFailure: why }),
+    };
+  }
+}

@@ -1,0 +1,57 @@
+import { hash } from "node:crypto";
+import { MessageReader } from "palimpsest/internal/context/sync/message-reader";
+import { parseMessageByProvider } from "palimpsest/internal/context/sync/parse-messages";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+
+/** A list of messages, as it is recognised: by what it says, not by its bytes. */
+export interface ListDigests {
+  /** Of each message alone. Empty if it says nothing that counts. */
+  readonly messages: readonly string[];
+  /** Of the list up to and including each message. */
+  readonly lists: readonly string[];
+}
+
+/**
+ * Digests of lists. A message's value that was seen before costs a look-up: the bodies of a conversation share the values of
+ * what did not change.
+ */
+export class ListDigester {
+  readonly #reader: MessageReader;
+  readonly #digestByValue = new WeakMap<JsonObject, string>();
+
+  constructor(provider: Provider) {
+    this.#reader = new MessageReader({ hash: digest }, parseMessageByProvider[provider]);
+  }
+
+  /** `known`: the digests of a list whose first `unchanged` messages are the same. */
+  digest(
+    values: readonly JsonObject[],
+    { known, unchanged = 0 }: { readonly known?: ListDigests | undefined; readonly unchanged?: number } = {},
+  ): ListDigests {
+    const from = Math.min(unchanged, known?.messages.length ?? 0, values.length);
+    const messages = known?.messages.slice(0, from) ?? [];
+    const lists = known?.lists.slice(0, from) ?? [];
+    for (const value of values.slice(from)) {
+      const message = this.#digestOf(value);
+      messages.push(message);
+      const before = lists.at(-1) ?? "";
+      lists.push(message === "" ? before : digest(`${before} ${message}`));
+    }
+    return { messages, lists };
+  }
+
+  #digestOf(value: JsonObject): string {
+    const known = this.#digestByValue.get(value);
+    if (known !== undefined) return known;
+    const items = this.#reader.items([value]);
+    const said = items.length === 0 ? "" : digest(items.map((item) => item.digest).join(" "));
+    this.#digestByValue.set(value, said);
+    return said;
+  }
+}
+
+const digest = (text: string): string => hash("sha256", text, "hex").slice(0, digestChars);
+
+/** 64 bits: enough for the lists of one scope, and short in memory and on disk. */
+const digestChars = 16;

@@ -1,0 +1,97 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { field, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
+import { readCallInput } from "palimpsest/internal/model/call-input";
+
+/**
+ * What both relays share.
+ *
+ * One reply to the client may consist of several replies of upstream: when a reply calls only tools of ours, the gateway
+ * answers them and asks again, and the client sees one message that goes on.
+ *
+ * - What the client has been sent stays: text and thinking before an own call are already in the client's message, in
+ *   order, and the next reply's blocks follow them. The client later sends them back without the call; `OwnCall.after`
+ *   says behind what the call belongs.
+ * - Calls of ours beside calls of the client: the client's reply ends normally, with its calls. Our results wait for the
+ *   client's next request.
+ * - A reply that was cut (`max_tokens`, `length`, `incomplete`), refused or paused ends for the client as it ended
+ *   upstream: the limit was the client's own. Calls of ours in it are reported, since the next request must contain them
+ *   with a result; a cut one is flawed.
+ * - Usage: the input side is that of the last reply, since clients compare it with their window; the output side is the
+ *   sum, since all of it was paid and generated. So the input of earlier replies is missing in what a client adds up as
+ *   cost.
+ */
+export interface RelayOptions {
+  readonly provider: Provider;
+  /** Names of the tools that the client must never see. Offer none to a chat request with `n` above 1. */
+  readonly ownTools: ReadonlySet<string>;
+  /**
+   * Changes the usage that the client is told. It gets the usage so far: with the input side that the beginning of a
+   * stream told, and the sum of several replies. Without a change it must return the same object.
+   */
+  readonly usage?: ((usage: JsonObject) => JsonObject) | undefined;
+  /** `withhold` for a chat client that did not ask for the chunk with the usage, if the gateway did. */
+  readonly usageChunk?: "pass" | "withhold" | undefined;
+  /** Told of each event of upstream, or of a reply that is not streamed, as it came: with own calls. */
+  readonly onEvent: (event: JsonObject) => void;
+}
+
+/** A call of a tool of the gateway. */
+export interface OwnCall {
+  /** By which its result names it. */
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+  /** Why `input` is empty although the model wrote one. */
+  readonly flawed?: string;
+  /** What stands before the call in the client's message: blocks (Anthropic), items (Responses), characters of text (chat). */
+  readonly after: number;
+}
+
+export type ReplyEnd =
+  /** The client has its whole reply. */
+  | { readonly kind: "done" }
+  /** `complete`: the client has its whole reply, results wait for its next request. `waits`: the next reply goes on with it. */
+  | { readonly kind: "own-calls"; readonly calls: readonly OwnCall[]; readonly client: "complete" | "waits" }
+  /** Upstream ended before the end of its message, or sent an error, which was passed on. */
+  | { readonly kind: "broken" };
+
+/** What the client gets of an event: the same bytes, nothing, or another event. */
+export type ShownEvent = "pass" | "withhold" | JsonObject;
+
+/** What a provider's streams mean. */
+export interface StreamFormat {
+  take(event: JsonObject): ShownEvent;
+  /** For data that is no JSON object: `[DONE]`. */
+  takeOther(): "pass" | "withhold";
+  end(): ReplyEnd;
+  continue(): void;
+  /** An error as an event of the stream. */
+  failure(error: RelayFailure): JsonObject;
+}
+
+export interface RelayFailure {
+  readonly type: string;
+  readonly message: string;
+}
+
+/** An own call while it arrives. */
+export interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly after: number;
+  json: string;
+}
+
+function closeCall({ id, name, after, json }: OpenCall): OwnCall {
+  const read = json === "" ? { input: {} } : readCallInput(json);
+  return { id, name, after, ...read };
+}
+
+/** How a reply ends that upstream has ended properly. */
+export const replyEnd = (calls: readonly OpenCall[], client: "complete" | "waits"): ReplyEnd =>
+  calls.length === 0 ? { kind: "done" } : { kind: "own-calls", calls: calls.map(closeCall), client };
+
+export const objectField = (object: JsonObject, key: string): JsonObject => {
+  const value: Json | undefined = field(object, key);
+  return isObject(value) ? value : {};
+};

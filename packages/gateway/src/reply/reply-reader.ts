@@ -1,0 +1,134 @@
+import { ReplyAssembly } from "palimpsest/internal/model/anthropic/reply-assembly";
+import {
+  field,
+  isObject,
+  type Json,
+  type JsonObject,
+  listField,
+  parseJson,
+  textField,
+  tryParseJson,
+} from "palimpsest/internal/schema/json";
+import { EventSplitter, readEventData } from "./event-splitter.ts";
+import { eventBytesMax } from "./limits.ts";
+
+/** What a reply adds to the list of its conversation. */
+export interface ReadReply {
+  /** By which the client names it. */
+  readonly id: string;
+  /** As the client would send them back. None if it said nothing. */
+  readonly elements: readonly JsonObject[];
+  /** `compacted`: it stands for everything before it. */
+  readonly kind: "added" | "compacted";
+}
+
+/** APIs whose clients may go on from a reply by its id. */
+export type ReadProvider = "anthropic" | "openai-responses";
+
+/**
+ * Reads a reply from the bytes that the client gets. A reply that is cut off, refused or failed is none: no client can go
+ * on from it.
+ */
+export class ReplyReader {
+  readonly #provider: ReadProvider;
+  readonly #splitter = new EventSplitter();
+  readonly #message = new MessageEvents();
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #reply: ReadReply | undefined;
+
+  constructor(provider: ReadProvider) {
+    this.#provider = provider;
+  }
+
+  /** A piece of a stream. The reply as soon as its last event has come. */
+  take(chunk: Uint8Array): ReadReply | undefined {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    let start: number = this.#held.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
+    for (;;) {
+      const end = this.#splitter.findEnd(bytes, start);
+      if (end < 0) break;
+      this.#takeEvent(Buffer.concat([...this.#held, bytes.subarray(start, end)]));
+      this.#held = [];
+      this.#heldBytes = 0;
+      start = end;
+    }
+    // What is longer than the relay takes has ended the reply there.
+    if (start < bytes.length && this.#heldBytes <= eventBytesMax) {
+      this.#held.push(bytes.subarray(start));
+      this.#heldBytes += bytes.length - start;
+    }
+    return this.#reply;
+  }
+
+  /** A reply that is not streamed. */
+  static readWhole(provider: ReadProvider, bytes: Uint8Array): ReadReply | undefined {
+    const reply = tryParseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+    if (!isObject(reply)) return undefined;
+    return provider === "anthropic" ? readMessage(reply) : readResponse(reply);
+  }
+
+  #takeEvent(bytes: Buffer): void {
+    // Most events of a response are pieces of what its last one holds whole.
+    if (this.#provider === "openai-responses" && !lastEvents.some((name) => bytes.includes(name))) return;
+    const data = readEventData(bytes, this.#splitter);
+    const event = data === undefined ? undefined : tryParseJson(data.text);
+    if (!isObject(event)) return;
+    if (this.#provider === "anthropic") this.#reply ??= this.#message.take(event);
+    else if (lastEvents.includes(textField(event, "type") ?? "")) {
+      const response = field(event, "response");
+      if (isObject(response)) this.#reply ??= readResponse(response);
+    }
+  }
+}
+
+const lastEvents = ["response.completed", "response.incomplete"];
+
+/** A message of the Messages API, event by event. */
+class MessageEvents {
+  readonly #assembly = new ReplyAssembly();
+  readonly #blocks: JsonObject[] = [];
+  #id: string | undefined;
+
+  take(event: JsonObject): ReadReply | undefined {
+    for (const one of this.#assembly.take(event)) {
+      if (one.kind === "reply-start") this.#id = one.id;
+      else if (one.kind === "block-end") this.#blocks[one.index] = toObject(one.block);
+      else if (one.kind === "reply-end")
+        return readMessage({
+          content: this.#blocks.filter(isObject),
+          stop_reason: one.stopReason,
+          ...(this.#id === undefined ? {} : { id: this.#id }),
+        });
+    }
+    return undefined;
+  }
+}
+
+/** A compaction that failed adds nothing. */
+function readMessage(message: JsonObject): ReadReply | undefined {
+  const id = textField(message, "id") ?? "";
+  if (id === "" || textField(message, "stop_reason") === "refusal") return undefined;
+  const content = listField(message, "content").filter((block) => !isCompaction(block) || hasContent(block));
+  const isCompacted = content.some(isCompaction);
+  return {
+    id,
+    elements: content.length === 0 ? [] : [{ role: "assistant", content }],
+    kind: isCompacted ? "compacted" : "added",
+  };
+}
+
+const isCompaction = (block: Json): block is JsonObject => isObject(block) && textField(block, "type") === "compaction";
+const hasContent = (block: JsonObject): boolean => (field(block, "content") ?? null) !== null;
+
+function readResponse(response: JsonObject): ReadReply | undefined {
+  const id = textField(response, "id") ?? "";
+  const status = textField(response, "status") ?? "completed";
+  if (id === "" || (status !== "completed" && status !== "incomplete")) return undefined;
+  return { id, elements: listField(response, "output").filter(isObject), kind: "added" };
+}
+
+function toObject(value: object): JsonObject {
+  const json = parseJson(JSON.stringify(value));
+  return isObject(json) ? json : {};
+}

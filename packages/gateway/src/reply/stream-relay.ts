@@ -1,0 +1,135 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import { AnthropicStream } from "./anthropic-stream.ts";
+import { ChatStream } from "./chat-stream.ts";
+import { EventSplitter, readEventData } from "./event-splitter.ts";
+import { eventBytesMax } from "./limits.ts";
+import type { RelayFailure, RelayOptions, ReplyEnd, ShownEvent, StreamFormat } from "./relay.ts";
+import { ResponsesStream } from "./responses-stream.ts";
+
+/**
+ * Relays a streamed reply: bytes in, bytes out, no I/O.
+ *
+ * take* → end → (continue → take* → end)*
+ *
+ * Events that need no change leave as the bytes that came, without a copy: the caller must not reuse a chunk's memory. If
+ * nothing can need a change (no own tools, no change of usage, first reply), each chunk leaves at once; else an event
+ * leaves when it is complete, and no client can do anything with a part of one.
+ */
+export class StreamRelay {
+  readonly #options: RelayOptions;
+  readonly #format: StreamFormat;
+  #splitter = new EventSplitter();
+  /** The beginning of an event whose end has not come. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #isTooLong = false;
+  readonly #isUntouched: boolean;
+  #wasPassed = true;
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+    this.#format = createFormat[options.provider](options);
+    const { ownTools, usage, usageChunk } = options;
+    this.#isUntouched = ownTools.size === 0 && usage === undefined && usageChunk !== "withhold";
+  }
+
+  take(chunk: Uint8Array): readonly Uint8Array[] {
+    const out: Uint8Array[] = [];
+    if (!this.#isTooLong) this.#relay(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength), out);
+    return this.#isUntouched ? [chunk] : out;
+  }
+
+  /**
+   * Upstream's stream has ended. An event without its empty line counts: some servers leave it out at the end. A torn one
+   * is of no use to a client, and could name a tool of ours.
+   */
+  end(): { readonly out: readonly Uint8Array[]; readonly end: ReplyEnd } {
+    const out: Uint8Array[] = [];
+    const rest = this.#takeHeld();
+    const text = readEventData(rest, this.#splitter)?.text ?? "";
+    const isWhole = text === doneText || isObject(tryParseJson(text));
+    const shown = isWhole ? this.#show(rest) : "withhold";
+    if (shown === "pass") out.push(rest);
+    else if (shown !== "withhold") out.push(shown);
+    const end: ReplyEnd = this.#isTooLong ? { kind: "broken" } : this.#format.end();
+    return { out: this.#isUntouched ? [] : out, end };
+  }
+
+  /** The next reply of upstream goes on with the client's message: only after an end for which the client waits. */
+  continue(): void {
+    this.#format.continue();
+    this.#splitter = new EventSplitter();
+  }
+
+  /** The bytes that end the client's stream with an error, for when no next reply can be had. */
+  fail(error: RelayFailure): Uint8Array {
+    const event = this.#format.failure(error);
+    const name = textField(event, "type");
+    return Buffer.from(`${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`);
+  }
+
+  #relay(chunk: Buffer, out: Uint8Array[]): void {
+    const late: number = this.#held.length === 0 ? this.#splitter.countLateLineFeed(chunk) : 0;
+    // Bytes from here on have been looked at and pass, but are not in `out`.
+    let passFrom = this.#wasPassed ? 0 : late;
+    let start = late;
+    for (;;) {
+      const end = this.#splitter.findEnd(chunk, start);
+      if (end < 0) break;
+      const isFirstHeld = this.#held.length > 0;
+      const held = this.#held;
+      const event = isFirstHeld ? this.#takeHeld(chunk.subarray(0, end)) : chunk.subarray(start, end);
+      const shown = this.#show(event);
+      this.#wasPassed = shown !== "withhold";
+      if (shown === "pass") {
+        if (isFirstHeld) out.push(...held);
+      } else {
+        if (start > passFrom) out.push(chunk.subarray(passFrom, start));
+        if (shown !== "withhold") out.push(shown);
+        passFrom = end;
+      }
+      start = end;
+    }
+    if (start > passFrom) out.push(chunk.subarray(passFrom, start));
+    if (start < chunk.length) this.#hold(chunk.subarray(start));
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+    if (this.#heldBytes <= eventBytesMax) return;
+    this.#isTooLong = true;
+    this.#takeHeld();
+  }
+
+  #takeHeld(last?: Buffer): Buffer {
+    const all = last === undefined ? this.#held : [...this.#held, last];
+    this.#held = [];
+    this.#heldBytes = 0;
+    return Buffer.concat(all);
+  }
+
+  #show(bytes: Buffer): "pass" | "withhold" | Buffer {
+    const data = readEventData(bytes, this.#splitter);
+    if (data === undefined) return "pass";
+    const event = data.text === doneText ? undefined : tryParseJson(data.text);
+    if (!isObject(event)) return this.#format.takeOther();
+    this.#options.onEvent(event);
+    const shown: ShownEvent = this.#format.take(event);
+    if (shown === "pass" || shown === "withhold") return shown;
+    // The event's name and other lines stay as they are.
+    return Buffer.concat([bytes.subarray(0, data.start), encode(shown), bytes.subarray(data.end)]);
+  }
+}
+
+/** How a stream of chat chunks ends. Common enough that it is not parsed in vain. */
+const doneText = "[DONE]";
+
+const encode = (event: JsonObject): Buffer => Buffer.from(JSON.stringify(event));
+
+const createFormat: Readonly<Record<Provider, (options: RelayOptions) => StreamFormat>> = {
+  anthropic: (options) => new AnthropicStream(options),
+  "openai-chat": (options) => new ChatStream(options),
+  "openai-responses": (options) => new ResponsesStream(options),
+};

@@ -1,0 +1,131 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { Tokens } from "palimpsest/internal/schema/brand";
+import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+
+/**
+ * Which usage a client is told. `used`: what upstream reports. `sent`: what the client's own request would have used, so
+ * that the client's compaction and its count of tokens agree; `moreTokens` is by how much that is more than what went
+ * upstream, and may be negative.
+ */
+export type UsageReport =
+  | { readonly kind: "used" }
+  /** A function, since the request behind a continued reply is another one. */
+  | { readonly kind: "sent"; readonly moreTokens: () => Tokens };
+
+/** For `RelayOptions.usage`. Undefined: usage passes as it is. */
+export const usageChange = (provider: Provider, report: UsageReport): ((usage: JsonObject) => JsonObject) | undefined =>
+  report.kind === "used" ? undefined : (usage) => growInput(provider, usage, report.moreTokens());
+
+/**
+ * A usage whose input side has `more` tokens more. They count as read from the cache if the request used the cache at all:
+ * the client would have read them there, and a client that computes costs prices them so. Else they count as plain
+ * input. A usage without an input side stays as it is.
+ */
+export function growInput(provider: Provider, usage: JsonObject, more: number): JsonObject {
+  if (more === 0) return usage;
+  return provider === "anthropic" ? growMessagesInput(usage, more) : growOpenaiInput(provider, usage, more);
+}
+
+/** Clients add up `input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens`, of the usage or its last iteration. */
+function growMessagesInput(usage: JsonObject, more: number): JsonObject {
+  const iterations = field(usage, "iterations");
+  return {
+    ...usage,
+    ...growMessagesFields(usage, more),
+    ...(isArray(iterations) ? { iterations: growLastMessage(iterations, more) } : {}),
+  };
+}
+
+function growMessagesFields(usage: JsonObject, more: number): JsonObject {
+  const [plain, read, written] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"].map((key) =>
+    count(usage, key),
+  );
+  if (plain === undefined) return {};
+  const usesCache = read !== undefined && read + (written ?? 0) > 0;
+  if (!usesCache) return { input_tokens: Math.max(0, plain + more) };
+  const cached = Math.max(0, read + more);
+  // What can't be taken from the cache is taken from the plain input.
+  return { cache_read_input_tokens: cached, input_tokens: Math.max(0, plain + read + more - cached) };
+}
+
+/** The size of the context is the last iteration that is a message. */
+function growLastMessage(iterations: readonly Json[], more: number): readonly Json[] {
+  const last = iterations.findLastIndex((entry) => isObject(entry) && textField(entry, "type") === "message");
+  return iterations.map((entry, at) =>
+    at === last && isObject(entry) ? { ...entry, ...growMessagesFields(entry, more) } : entry,
+  );
+}
+
+/** Here the input contains what was read from the cache. */
+function growOpenaiInput(provider: "openai-chat" | "openai-responses", usage: JsonObject, more: number): JsonObject {
+  const { input, details, total } = openaiKeys[provider];
+  const before = count(usage, input);
+  if (before === undefined) return usage;
+  const after = Math.max(0, before + more);
+  const grow = (object: JsonObject, key: string): JsonObject => {
+    const value = count(object, key);
+    return value === undefined || value === 0 ? {} : { [key]: Math.min(after, Math.max(0, value + more)) };
+  };
+  const detailsField = field(usage, details);
+  const totalTokens = count(usage, total);
+  return {
+    ...usage,
+    ...grow(usage, "prompt_cache_hit_tokens"),
+    [input]: after,
+    ...(isObject(detailsField) ? { [details]: { ...detailsField, ...grow(detailsField, "cached_tokens") } } : {}),
+    ...(totalTokens === undefined ? {} : { [total]: totalTokens + after - before }),
+  };
+}
+
+/** The usage of several replies that a client sees as one: the last one's input, everyone's output. */
+export function joinUsage(provider: Provider, earlier: JsonObject, last: JsonObject): JsonObject {
+  const joined: Record<string, Json> = { ...earlier, ...last };
+  for (const key of summedKeys[provider]) {
+    const sum = addCounts(field(earlier, key), field(last, key));
+    if (sum !== undefined) joined[key] = sum;
+  }
+  if (provider === "anthropic") {
+    const [before, after] = [field(earlier, "iterations"), field(last, "iterations")];
+    if (isArray(before) && isArray(after)) joined["iterations"] = [...before, ...after];
+    return joined;
+  }
+  const { input, output, total } = openaiKeys[provider];
+  const [inputTokens, outputTokens] = [count(joined, input), count(joined, output)];
+  if (count(joined, total) !== undefined && inputTokens !== undefined && outputTokens !== undefined)
+    joined[total] = inputTokens + outputTokens;
+  return joined;
+}
+
+const openaiKeys = {
+  "openai-chat": {
+    input: "prompt_tokens",
+    details: "prompt_tokens_details",
+    output: "completion_tokens",
+    total: "total_tokens",
+  },
+  "openai-responses": {
+    input: "input_tokens",
+    details: "input_tokens_details",
+    output: "output_tokens",
+    total: "total_tokens",
+  },
+} as const;
+
+const summedKeys: Readonly<Record<Provider, readonly string[]>> = {
+  anthropic: ["output_tokens", "output_tokens_details", "server_tool_use"],
+  "openai-chat": ["completion_tokens", "completion_tokens_details"],
+  "openai-responses": ["output_tokens", "output_tokens_details"],
+};
+
+/** The sum of two numbers, or of the numbers in two objects; what only one of them has stays. */
+function addCounts(one: Json | undefined, other: Json | undefined): Json | undefined {
+  if (typeof one === "number" && typeof other === "number") return one + other;
+  if (!isObject(one) || !isObject(other)) return other ?? one;
+  const keys = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+  return Object.fromEntries(keys.map((key) => [key, addCounts(field(one, key), field(other, key)) ?? null]));
+}
+
+const count = (usage: JsonObject, key: string): number | undefined => {
+  const value = field(usage, key);
+  return typeof value === "number" ? value : undefined;
+};

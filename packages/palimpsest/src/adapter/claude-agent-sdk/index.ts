@@ -1,0 +1,1 @@
+export { type AgentSessions, agentSessions, type AgentSessionsOptions } from "./agent-sessions.ts";

@@ -1,0 +1,188 @@
+import { spawn } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { serveSimulator, Simulator } from "@palimpsest/simulator";
+import { afterEach, describe, expect, it } from "vitest";
+import { called } from "./support/called.ts";
+import { callingEnvironment, palimpsest } from "./support/command-line.ts";
+
+const closers: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
+
+/** A home, an upstream, and a folder of programs that stand for clients. */
+async function createWorld() {
+  const folder = await mkdtemp(join(tmpdir(), "gateway-cli-"));
+  const home = join(folder, "home");
+  const cwd = join(folder, "project");
+  const programs = join(folder, "programs");
+  for (const path of [home, cwd, programs]) await mkdir(path);
+  const upstream = await serveSimulator(new Simulator(), { port: 0 });
+  if (upstream.kind === "failed") throw new Error(upstream.message);
+  closers.push(() => upstream.close());
+  closers.push(async () => {
+    const said = await called({ home }, "gateway", "stop");
+    if (said.code !== 0 && said.code !== 3) throw new Error(said.err);
+  });
+  await writeFile(join(home, "gateway.json"), JSON.stringify({ port: 0, upstream: { anthropic: upstream.url } }));
+  const addProgram = async (name: string, script: string): Promise<void> => {
+    await writeFile(join(programs, name), `#!/bin/sh\n${script}\n`);
+    await chmod(join(programs, name), 0o755);
+  };
+  const env = { PATH: `${programs}:${process.env["PATH"] ?? ""}`, ANTHROPIC_BASE_URL: "", OPENAI_BASE_URL: "" };
+  return { home, cwd, folder, env, addProgram, upstream: upstream.url };
+}
+
+/** `palimpsest gateway` as a process, once it has said its address. */
+async function startGateway(world: { readonly home: string }) {
+  const child = spawn(process.execPath, [launcher, "gateway"], {
+    ...callingEnvironment(world),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let err = "";
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  const ended = new Promise<number | null>((resolveEnd) => {
+    child.once("exit", resolveEnd);
+  });
+  closers.push(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  const [url] = await Promise.race([
+    new Promise<readonly string[]>((resolveLine) => {
+      createInterface(child.stdout).once("line", (line) => resolveLine([line]));
+    }),
+    ended.then(() => Promise.reject(new Error(err))),
+  ]);
+  return { child, url: url ?? "", ended, messages: () => err };
+}
+
+describe("palimpsest gateway", () => {
+  it("says its address first, reads its config again at SIGHUP, and ends in order at SIGTERM", async () => {
+    const world = await createWorld();
+    const gateway = await startGateway(world);
+    expect(gateway.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect((await fetch(`${gateway.url}/palimpsest/health`)).status).toBe(200);
+    const modes = await Promise.all(
+      ["running.json", "secret"].map(async (name) => (await stat(join(world.home, "gateway", name))).mode & 0o777),
+    );
+    expect(modes).toEqual([0o600, 0o600]);
+
+    const second = await called(world, "gateway");
+    expect([second.code, second.err]).toEqual([
+      4,
+      expect.stringContaining(`a gateway runs already, at ${gateway.url}`),
+    ]);
+
+    await writeFile(join(world.home, "gateway.json"), "{}");
+    gateway.child.kill("SIGHUP");
+    await expect.poll(gateway.messages).toContain("After a restart: upstream, port.");
+
+    const status = await called(world, "gateway", "status", "--json");
+    expect(JSON.parse(status.out)).toMatchObject({ url: gateway.url, requests: 0, upstream: [{ api: "anthropic" }] });
+    gateway.child.kill("SIGTERM");
+    expect(await gateway.ended).toBe(0);
+    expect((await called(world, "gateway", "status")).code).toBe(3);
+  });
+
+  it("does not start beyond this machine without TLS and keys, nor with a config that is wrong", async () => {
+    const { home } = await createWorld();
+    const said = await called({ home }, "gateway", "--host", "0.0.0.0");
+    expect([said.code, said.err]).toEqual([5, expect.stringContaining("set tls (cert, key), or say --insecure")]);
+    expect((await called({ home }, "gateway", "--host", "0.0.0.0", "--insecure")).err).toContain(
+      "list users with keys",
+    );
+    expect((await called({ home }, "gateway", "--upstream", "nowhere")).code).toBe(2);
+    expect((await called({ home }, "gateway", "--config", "none.json")).code).toBe(3);
+    expect((await called({ home }, "gateway", "--port", "x")).code).toBe(2);
+    expect((await called({ home }, "gateway", "restart")).code).toBe(2);
+  });
+
+  it("makes keys whose hash is for the config", async () => {
+    const { home } = await createWorld();
+    const { key, keySha256 } = JSON.parse((await called({ home }, "gateway", "key", "--json")).out) as Record<
+      string,
+      string
+    >;
+    expect(key).toMatch(/^plk_[\w-]{32}$/);
+    expect(keySha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe("palimpsest run", () => {
+  it("starts the gateway, then the client with its base URL, and passes on its exit code and its end by a signal", async () => {
+    const world = await createWorld();
+    const seen = join(world.folder, "seen");
+    await world.addProgram("claude", `printf '%s\\n' "$ANTHROPIC_BASE_URL" "$@" > ${seen}; exit 7`);
+    await world.addProgram("codex", "kill -TERM $$");
+    const said = await palimpsest(world, "run", "claude", "--", "-p", "two words");
+    expect([said.code, said.err]).toEqual([7, ""]);
+    const [base = "", ...args] = (await readFile(seen, "utf8")).trim().split("\n");
+    expect(args).toEqual(["-p", "two words"]);
+    const [, encoded = ""] = /^http:\/\/127\.0\.0\.1:\d+\/project\/([\w-]+)$/.exec(base) ?? [];
+    expect(Buffer.from(encoded, "base64url").toString()).toBe(world.cwd);
+    const reply = await fetch(`${base}/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json" },
+      body: JSON.stringify({ model: "claude-sonnet-5-5", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] }),
+    });
+    expect(reply.status).toBe(200);
+
+    // The same gateway serves the next client.
+    expect((await palimpsest(world, "run", "codex")).code).toBe(143);
+    const status = JSON.parse((await called(world, "gateway", "status", "--json")).out) as {
+      readonly requests: number;
+    };
+    expect(status.requests).toBe(1);
+    const other = await called(world, "run", "claude", "--upstream", "http://127.0.0.1:9");
+    expect([other.code, other.err]).toEqual([2, expect.stringContaining("a gateway runs already")]);
+    expect((await called(world, "gateway", "stop")).code).toBe(0);
+  });
+
+  it("starts another gateway if the last one was killed, and one for two clients at once", async () => {
+    const world = await createWorld();
+    await world.addProgram("claude", "exit 0");
+    const gateway = await startGateway(world);
+    gateway.child.kill("SIGKILL");
+    await gateway.ended;
+    expect((await called(world, "gateway", "status")).code).toBe(3);
+    const both = await Promise.all([palimpsest(world, "run", "claude"), palimpsest(world, "run", "claude")]);
+    expect(both.map(({ code, err }) => [code, err])).toEqual([
+      [0, ""],
+      [0, ""],
+    ]);
+    expect((await called(world, "gateway", "status")).code).toBe(0);
+  });
+
+  it("hands no key to a stranger that answers at the gateway's address", async () => {
+    const world = await createWorld();
+    await world.addProgram("claude", "exit 0");
+    const gateway = await startGateway(world);
+    const stranger = createServer((_, response) => response.end('{"status":"serving","proof":"00"}'));
+    await new Promise<void>((done) => {
+      stranger.listen(0, "127.0.0.1", done);
+    });
+    closers.push(() => void stranger.close());
+    const path = join(world.home, "gateway", "running.json");
+    const record = await readFile(path, "utf8");
+    const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+    await writeFile(path, record.replace(gateway.url, url));
+    const said = await called(world, "run", "claude");
+    expect([said.code, said.err]).toEqual([5, expect.stringContaining("is not the gateway of this home")]);
+    await writeFile(path, record);
+  });
+
+  it("says what it can't start", async () => {
+    const world = await createWorld();
+    expect((await called(world, "run", "emacs")).err).toContain("Clients: claude, opencode, codex, pi");
+    const empty = await palimpsest({ ...world, env: { ...world.env, PATH: join(world.folder, "none") } }, "run", "pi");
+    expect([empty.code, empty.err]).toEqual([3, expect.stringContaining("pi can't be started")]);
+  });
+});

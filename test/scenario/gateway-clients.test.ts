@@ -1,0 +1,102 @@
+import { readdirSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { isArray, isObject, type Json, type JsonObject, parseJson } from "../../packages/palimpsest/src/schema/json.ts";
+import { canonicalJson } from "../../packages/palimpsest/src/schema/canonical-json.ts";
+import { scriptResponder } from "../../packages/simulator/src/scenario/script-responder.ts";
+import { realClients } from "../../scripts/real-clients/clients.ts";
+import { clientScenario } from "../../scripts/real-clients/scenario.ts";
+import { readRecordedClient, type RecordedClient, restoreRequest } from "../fixture/gateway-clients/recorded-client.ts";
+import { type GatewayWorld, openGatewayWorld } from "./support/gateway-world.ts";
+import { replayClient } from "./support/replay-client.ts";
+
+/**
+ * What real clients sent in a task of ten rounds, replayed through the gateway. scripts/gateway-clients.ts runs the clients
+ * themselves (docs/gateway-clients.md).
+ */
+const folder = resolve(import.meta.dirname, "../fixture/gateway-clients");
+const clients = readdirSync(folder)
+  .filter((file) => file.endsWith(".json"))
+  .map((file) => basename(file, ".json"));
+
+let world: GatewayWorld;
+afterEach(() => world.close());
+
+async function replay(recorded: RecordedClient, windowTokens: number) {
+  const { model } = recorded;
+  const client = realClients.find(({ name }) => name === recorded.client);
+  if (client === undefined) return expect.unreachable();
+  const scenario = clientScenario({ client, model, kind: "compaction", rounds: 10, linesOfResult: 110 });
+  world = await openGatewayWorld({
+    simulator: { responder: scriptResponder(scenario), seed: 1, models: [{ id: model, windowTokens }] },
+    contextTokens: windowTokens,
+    reduction: { cacheMarks: "added" },
+  });
+  const sent = await replayClient(recorded, world.url);
+  const failures = world.events.filter(({ kind }) => kind === "failed-open" || kind === "bug");
+  expect({ statuses: new Set(sent.map(({ status }) => status)), failures }).toEqual({
+    statuses: new Set([200]),
+    failures: [],
+  });
+  expect(world.traffic.map(({ status }) => status)).toEqual(sent.map(() => 200));
+  return sent;
+}
+
+const listOf = (body: Json): readonly JsonObject[] => {
+  const list = isObject(body) ? (body["messages"] ?? body["input"]) : undefined;
+  return (isArray(list) ? list : []).filter(isObject);
+};
+
+/** What the cache sees of an element: a string is one text block, marks do not count. */
+const seen = (element: JsonObject): string => {
+  const { content } = element;
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return canonicalJson(
+    parseJson(
+      JSON.stringify({ ...element, ...(content === undefined ? {} : { content: blocks }) }, (key, value: unknown) =>
+        key === "cache_control" ? undefined : value,
+      ),
+    ),
+  );
+};
+
+const startsWith = (list: readonly JsonObject[], beginning: readonly JsonObject[]): boolean =>
+  beginning.every((element, at) => seen(element) === seen(list[at] ?? {}));
+
+/** Where the loop's requests are among all: titles have no tools. */
+const isLoop = (body: Json): boolean =>
+  isObject(body) && (isArray(body["tools"]) || JSON.stringify(body).includes("additional_tools"));
+
+/** So that the last requests do not fit. */
+const windowTokensPerChar = 0.22;
+
+describe.each(clients)("recorded traffic of %s", (name) => {
+  const recorded = readRecordedClient(name);
+
+  it("in a large window is one conversation, whose messages go upstream byte for byte", async () => {
+    const sent = await replay(recorded, 400_000);
+    const requests = world.conversations.conversations().map((row) => row.requests);
+    const loop = sent.filter(({ body }) => isLoop(parseJson(body))).length;
+    expect(Math.max(...requests)).toBe(loop);
+    expect(requests.reduce((sum, count) => sum + count, 0)).toBe(sent.length);
+    for (const [at, { body }] of sent.entries()) {
+      const upstream = Buffer.from(world.traffic[at]?.bytes ?? []).toString();
+      expect(upstream).toContain(JSON.stringify(listOf(parseJson(body))));
+    }
+  });
+
+  it("in a small window is reduced, and stays a prefix of itself between two edits", async () => {
+    const largest = Math.max(...recorded.requests.keys());
+    const { length } = restoreRequest(recorded, { at: largest, values: {} }).body;
+    const sent = await replay(recorded, Math.round(length * windowTokensPerChar));
+    const own = listOf(parseJson(sent[largest]?.body ?? "null"));
+    const { body: last = {} } = world.traffic[largest] ?? {};
+    expect(world.traffic[largest]?.bytes.length).toBeLessThan((sent[largest]?.body.length ?? 0) * 0.9);
+    expect(listOf(last).slice(-2).map(seen)).toEqual(own.slice(-2).map(seen));
+    const lists = world.traffic.filter(({ body }) => isLoop(body)).map(({ body }) => listOf(body));
+    const rewritten = lists.slice(1).filter((list, at) => !startsWith(list, lists[at] ?? [])).length;
+    const [row] = world.conversations.conversations().toSorted((one, other) => other.requests - one.requests);
+    expect(rewritten).toBeGreaterThan(0);
+    expect(rewritten).toBeLessThanOrEqual(row?.edits ?? 0);
+  });
+});

@@ -1,0 +1,352 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { mkdtemp, readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "../../../packages/palimpsest/src/schema/json.ts";
+import { type Fault, parseFault } from "../../../packages/simulator/src/fault/fault.ts";
+import { serveSimulator, type RunningServer } from "../../../packages/simulator/src/http/serve-simulator.ts";
+import { createRandom, type Random } from "../../../packages/simulator/src/random.ts";
+import type { MoveBlock, Responder } from "../../../packages/simulator/src/responder/responder.ts";
+import { realClock } from "../../../packages/simulator/src/simulator-clock.ts";
+import { Simulator } from "../../../packages/simulator/src/simulator.ts";
+import type { StoreFault } from "./faulty-store.ts";
+import { GatewayProcesses } from "./gateway-process.ts";
+import { type ClientCut, type GotReply, post, readContent } from "./messages-client.ts";
+import { fileDeps } from "./project.ts";
+import { describe, flatten, recall, readTranscript } from "./transcript-messages.ts";
+
+const model = "claude-sonnet-5-5";
+
+/** What goes wrong in one try of a request. */
+type Trouble =
+  | { readonly kind: "none" | "restart" }
+  /** `nth`: which request of the try it strikes; the gateway may send several. */
+  | { readonly kind: "upstream"; readonly fault: Fault; readonly nth: number }
+  | { readonly kind: "client"; readonly cut: ClientCut }
+  | { readonly kind: "store"; readonly fault: StoreFault }
+  | { readonly kind: "kill"; readonly at: "request" | "chunk" | "moment"; readonly after: number };
+
+const upstreamFaults = [
+  "overloaded",
+  "rate-limit retry-after=1",
+  "server-error",
+  "timeout",
+  "reset",
+  "break after=0",
+  "break after=3",
+  "break after=6",
+  "break after=9",
+  "break-utf8",
+  "overloaded-midway after=4",
+  "trickle every=4",
+  "wrong-usage factor=3",
+];
+
+interface ScheduleOptions {
+  readonly seed: number;
+  readonly rounds: number;
+  readonly gateways: GatewayProcesses;
+}
+
+/** What happened in schedules, for the numbers. */
+export interface ScheduleReport {
+  /** Each with its seed. */
+  readonly failures: string[];
+  schedules: number;
+  tries: number;
+  requests: number;
+  replies: number;
+  recalls: number;
+  kills: number;
+  failedOpen: number;
+  readonly triesByTrouble: Record<string, number>;
+}
+
+/** Runs the schedules of these seeds, one after the other in each of the lanes. */
+export async function runSchedules(options: {
+  readonly seeds: readonly number[];
+  readonly rounds: number;
+  readonly lanes: number;
+}): Promise<ScheduleReport> {
+  const { seeds, rounds, lanes } = options;
+  const numbers = { schedules: 0, tries: 0, requests: 0, replies: 0, recalls: 0, kills: 0, failedOpen: 0 };
+  const report: ScheduleReport = { ...numbers, failures: [], triesByTrouble: {} };
+  const waiting = [...seeds];
+  const runLane = async (): Promise<void> => {
+    const gateways = new GatewayProcesses();
+    for (let seed = waiting.shift(); seed !== undefined; seed = waiting.shift()) {
+      report.schedules += 1;
+      await runSchedule({ seed, rounds, gateways }, report).catch((error: unknown) => {
+        report.failures.push(`schedule ${seed}: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    }
+    report.kills += gateways.kills;
+    for (const event of gateways.events)
+      if (event.kind === "failed-open") report.failedOpen += 1;
+      else report.failures.push(event.message);
+    gateways.end();
+  };
+  await Promise.all(Array.from({ length: lanes }, runLane));
+  return report;
+}
+
+/**
+ * An agent of some rounds whose requests meet faults, and which retries them as they are. Its replies are those of the
+ * upstream without the gateway's own calls; the upstream is always shown the agent's whole list; the transcript is the
+ * agent's list, once.
+ */
+async function runSchedule(options: ScheduleOptions, report: ScheduleReport): Promise<void> {
+  const schedule = new Schedule(options, report);
+  await schedule.open();
+  try {
+    for (let round = 1; round <= options.rounds; round += 1) await schedule.round(round === options.rounds);
+    await schedule.checkTranscript();
+  } finally {
+    await schedule.close();
+  }
+}
+
+class Schedule {
+  readonly #random: Random;
+  readonly #options: ScheduleOptions;
+  readonly #report: ScheduleReport;
+  readonly #list: JsonObject[] = [{ role: "user", content: "task 0: go on until you are done" }];
+  /** What the upstream said in this try. */
+  #said: (readonly MoveBlock[])[] = [];
+  /** Requests of this try. */
+  #requests = 0;
+  #trouble: Trouble = { kind: "none" };
+  #number = 0;
+  #isLastRound = false;
+  #kill: Promise<void> | undefined;
+  #wrong: string | undefined;
+  #upstream: RunningServer | undefined;
+  #folder = "";
+  #url = "";
+  readonly #form: "stream" | "whole";
+
+  constructor(options: ScheduleOptions, report: ScheduleReport) {
+    this.#options = options;
+    this.#report = report;
+    this.#random = createRandom(options.seed);
+    this.#form = this.#random() < 0.75 ? "stream" : "whole";
+  }
+
+  async open(): Promise<void> {
+    this.#folder = await mkdtemp(join(tmpdir(), "schedule-"));
+    const responder: Responder = {
+      name: "worker",
+      respond: ({ request: { messages, tools } }) => this.#respond({ messages, tools: tools ?? [] }),
+    };
+    const upstream = await serveSimulator(new Simulator({ responder, seed: this.#options.seed, clock: realClock() }), {
+      port: 0,
+    });
+    if (upstream.kind === "failed") throw new Error(upstream.message);
+    this.#upstream = upstream;
+    await this.#openGateway();
+  }
+
+  async close(): Promise<void> {
+    await this.#kill;
+    await this.#options.gateways.close().catch(() => undefined);
+    await this.#upstream?.close();
+  }
+
+  /** One request, tried until it is answered, and what the agent does with the reply. */
+  async round(isLast: boolean): Promise<void> {
+    this.#isLastRound = isLast;
+    const body = JSON.stringify({
+      model,
+      max_tokens: 1_000,
+      stream: this.#form === "stream",
+      tools: [{ name: "read", description: "Reads.", input_schema: { type: "object" } }],
+      messages: this.#list,
+    });
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      this.#trouble = isLast || tries > triesMax / 2 ? { kind: "none" } : this.#choose();
+      const content = await this.#try(body);
+      if (content !== undefined) {
+        this.#checkReply(content);
+        this.#take(content);
+        return;
+      }
+      if (this.#trouble.kind === "none") throw new Error(`a try without trouble failed: ${this.#lastGot}`);
+    }
+    throw new Error("too many tries");
+  }
+
+  #lastGot = "";
+  /** The troubles so far, for the message of a failure. */
+  readonly #story: string[] = [];
+
+  async #try(body: string): Promise<readonly JsonObject[] | undefined> {
+    const trouble = this.#trouble;
+    const { gateways } = this.#options;
+    this.#report.tries += 1;
+    const name =
+      trouble.kind === "upstream" || trouble.kind === "store" ? `${trouble.kind} ${trouble.fault.kind}` : trouble.kind;
+    this.#report.triesByTrouble[name] = (this.#report.triesByTrouble[name] ?? 0) + 1;
+    this.#said = [];
+    this.#requests = 0;
+    this.#story.push(JSON.stringify(trouble));
+    if (trouble.kind === "restart") {
+      await gateways.close();
+      await this.#openGateway();
+    }
+    if (trouble.kind === "store") gateways.fail(trouble.fault);
+    if (trouble.kind === "kill" && trouble.at === "moment") setTimeout(() => this.#killGateway(), trouble.after);
+    const got = await post(this.#url, {
+      body,
+      cut: trouble.kind === "client" ? trouble.cut : undefined,
+      onChunk: (count) => {
+        if (trouble.kind === "kill" && trouble.at === "chunk" && count > trouble.after) this.#killGateway();
+      },
+    });
+    if (trouble.kind === "kill") {
+      this.#killGateway();
+      await this.#kill;
+      this.#kill = undefined;
+      await this.#openGateway();
+    }
+    if (trouble.kind === "store") gateways.fail({ kind: "none" });
+    if (this.#wrong !== undefined) throw new Error(this.#wrong);
+    this.#lastGot = `${got.status} ${got.end} ${got.bytes.toString("utf8").slice(0, 500)}`;
+    this.#checkStatus(got);
+    return readContent(got);
+  }
+
+  #killGateway(): void {
+    this.#kill ??= this.#options.gateways.kill();
+  }
+
+  async #openGateway(): Promise<void> {
+    const upstream = this.#upstream?.url ?? "";
+    this.#url = await this.#options.gateways.open({ folder: this.#folder, upstream, contextTokens: undefined });
+  }
+
+  #choose(): Trouble {
+    const chance = this.#random();
+    const count = (below: number): number => Math.floor(this.#random() * below);
+    if (chance < 0.3) {
+      const parsed = parseFault(upstreamFaults[count(upstreamFaults.length)] ?? "");
+      return parsed.kind === "fault" ? { kind: "upstream", fault: parsed.fault, nth: count(2) } : { kind: "none" };
+    }
+    if (chance < 0.45) {
+      const at = (["body", "head", "stream"] as const)[count(3)] ?? "body";
+      return { kind: "client", cut: { at, after: at === "body" ? count(200) : at === "head" ? count(12) : count(8) } };
+    }
+    if (chance < 0.57) {
+      const kind = (["disk-full", "read-only", "throws"] as const)[count(3)] ?? "throws";
+      const slow: StoreFault = { kind: "slow", ms: 10 };
+      return { kind: "store", fault: this.#random() < 0.2 ? slow : { kind, after: count(6) } };
+    }
+    if (chance < 0.62) {
+      const at = (["request", "chunk", "moment"] as const)[count(3)] ?? "chunk";
+      return { kind: "kill", at, after: at === "moment" ? count(25) : at === "chunk" ? count(10) : count(2) };
+    }
+    return { kind: chance < 0.65 ? "restart" : "none" };
+  }
+
+  /** Says what no other reply says, and calls tools, also the gateway's. */
+  #respond(request: { readonly messages: readonly object[]; readonly tools: readonly object[] }) {
+    const trouble = this.#trouble;
+    const nth = this.#requests;
+    this.#requests += 1;
+    this.#report.requests += 1;
+    this.#checkSent(request.messages);
+    this.#number += 1;
+    const n = this.#number;
+    const blocks = this.#moveBlocks(n, { canRecall: hasRecall(request.tools), nth });
+    if (trouble.kind === "kill" && trouble.at === "request" && nth === trouble.after) this.#killGateway();
+    const fault = trouble.kind === "upstream" && trouble.nth === nth ? trouble.fault : undefined;
+    if (fault === undefined || !silentFaults.has(fault.kind)) this.#said.push(blocks);
+    return { move: { kind: "say", blocks } as const, ...(fault === undefined ? {} : { fault }) };
+  }
+
+  #moveBlocks(n: number, { canRecall, nth }: { readonly canRecall: boolean; readonly nth: number }): MoveBlock[] {
+    const text: MoveBlock = { type: "text", text: `reply ${n}: ein schönes Stück, 終わり` };
+    const call = (k: number): MoveBlock => ({ type: "tool_use", name: "read", input: { n, k }, id: `toolu_${n}_${k}` });
+    const own: MoveBlock = {
+      type: "tool_use",
+      name: recall,
+      input: { query: `"reply ${n - 1}"` },
+      id: `toolu_own_${n}`,
+    };
+    if (this.#isLastRound) return [text];
+    const chance = this.#random();
+    if (canRecall && chance < 0.38) this.#report.recalls += 1;
+    if (canRecall && chance < 0.15 && nth < 3) return [text, own];
+    if (canRecall && chance < 0.25 && nth < 3) return [own];
+    if (canRecall && chance < 0.32) return [text, own, call(1)];
+    if (canRecall && chance < 0.38) return [text, call(1), own, call(2)];
+    if (chance < 0.5) return [text];
+    return chance < 0.8 ? [text, call(1)] : [text, call(1), call(2)];
+  }
+
+  /**
+   * The upstream must always be shown the agent's whole list, and nothing else but the gateway's own calls and what was
+   * said with them.
+   */
+  #checkSent(messages: readonly object[]): void {
+    const sent = flatten(messages);
+    const list = flatten(this.#list);
+    const possible = [[], ...this.#spoken()].map((said) => [...list, ...said.map((block) => `assistant ${block}`)]);
+    if (!possible.some((one) => JSON.stringify(one) === JSON.stringify(sent)))
+      this.#wrong ??= `${this.#story.join("\n")}\nthe upstream was shown\n${sent.join("\n")}\ninstead of\n${list.join("\n")}`;
+  }
+
+  /** What the last replies of this try said together, without own calls: the last one, the last two … */
+  #spoken(): readonly (readonly string[])[] {
+    return this.#said.map((_, from) =>
+      this.#said
+        .slice(from)
+        .flat()
+        .filter((block) => block.type !== "tool_use" || block.name !== recall)
+        .map((block) => describe({ ...block })),
+    );
+  }
+
+  #checkStatus({ status, headers, bytes }: GotReply): void {
+    if (status === 400 || (status === 500 && headers["x-palimpsest-error"] !== undefined))
+      throw new Error(`refused: ${bytes.toString("utf8").slice(0, 500)}`);
+  }
+
+  /** It is the end of what the upstream said in this try, without own calls. */
+  #checkReply(content: readonly JsonObject[]): void {
+    this.#report.replies += 1;
+    const got = JSON.stringify(content.map(describe));
+    ok(
+      this.#spoken().some((said) => JSON.stringify(said) === got),
+      `${this.#story.join("\n")}\nthe client got ${got}`,
+    );
+  }
+
+  #take(content: readonly JsonObject[]): void {
+    const calls = content.filter((block) => block["type"] === "tool_use");
+    this.#list.push({ role: "assistant", content: [...content] });
+    const results = calls.map((call): JsonObject => ({
+      type: "tool_result",
+      tool_use_id: call["id"] ?? "",
+      content: `result of ${JSON.stringify(call["input"])}`,
+    }));
+    if (this.#isLastRound) return;
+    this.#list.push({ role: "user", content: calls.length > 0 ? results : `task ${this.#number}: go on` });
+  }
+
+  async checkTranscript(): Promise<void> {
+    await this.#options.gateways.close();
+    const deps = fileDeps(join(this.#folder, "sessions"));
+    const sessions = (await readdir(join(this.#folder, "sessions"))).filter((name) => name.endsWith(".jsonl"));
+    equal(sessions.length, 1, this.#story.join("\n"));
+    const { messages, damage } = await readTranscript(deps, (sessions[0] ?? "").replace(".jsonl", ""));
+    deepEqual(damage, []);
+    deepEqual(flatten(messages), flatten(this.#list));
+  }
+}
+
+/** Faults that leave nothing of a reply. */
+const silentFaults: ReadonlySet<string> = new Set(["overloaded", "rate-limit", "server-error", "timeout", "reset"]);
+
+const triesMax = 12;
+
+const hasRecall = (tools: readonly object[]): boolean => tools.some((tool) => "name" in tool && tool.name === recall);
