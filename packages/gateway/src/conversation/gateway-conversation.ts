@@ -12,7 +12,7 @@ import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
-import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
+import { type ClientList, ClientListWriter, isUntouched, readClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
@@ -85,6 +85,7 @@ export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
+  readonly #writer: ClientListWriter;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
@@ -101,6 +102,7 @@ export class GatewayConversation<P extends Provider> {
     this.#options = options;
     this.#format = wireFormats[options.provider];
     this.#tools = new ConversationTools(this.#format, options);
+    this.#writer = new ClientListWriter(options.provider);
   }
 
   /** For the reader of the next body. */
@@ -295,7 +297,7 @@ export class GatewayConversation<P extends Provider> {
         ? writeView(list, request.params)
         : untouched
           ? body.elements
-          : writeClientList(this.#options.provider, { list, outgoing });
+          : this.#writer.write(list, outgoing);
     const binding = this.#bindThinking(body);
     const fields = {
       ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
