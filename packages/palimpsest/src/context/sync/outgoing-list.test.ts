@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Block, Message } from "../../schema/block.ts";
 import { type EntryId, entryId, toolUseId } from "../../schema/brand.ts";
