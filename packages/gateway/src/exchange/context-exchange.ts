@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
@@ -37,6 +38,8 @@ export interface ExchangeOptions {
   readonly usage: "used" | "sent";
   /** Message threads of the Messages API: `keep` holds their histories here; `refuse` makes the SDK send whole lists. */
   readonly threads: "keep" | "refuse";
+  /** The operator's own, before the known ones. */
+  readonly prices?: readonly ModelOverride[] | undefined;
 }
 
 /**
@@ -128,9 +131,12 @@ class RunningExchange {
     this.#body = found.body;
     this.#ids = new ResponseIds((ids) => deps.onJoined(request.user, ids));
     this.#account = new ExchangeAccount({
+      provider: request.provider,
       open: found.open,
       bytes: request.body.byteLength,
       user: request.user,
+      prices: deps.options().prices ?? [],
+      now: Date.now,
       onEvent: deps.onEvent,
     });
   }
@@ -146,7 +152,7 @@ class RunningExchange {
       await passThrough(this.#deps.upstream, { request, reply: this.#reply });
       return;
     }
-    this.#deps.conversations.asked(this.#open);
+    if (this.#request.operation === "create") this.#deps.conversations.asked(this.#open);
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
     else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
@@ -193,7 +199,17 @@ class RunningExchange {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
     const headers = requestHeaders(this.#request, prepared.betas);
-    return await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
+    const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
+    return this.#begin(outcome);
+  }
+
+  /** A client that goes away before the reply has begun has paid for its request too. */
+  #begin(outcome: UpstreamReply | UpstreamFailure): UpstreamReply | UpstreamFailure {
+    const isPaid = outcome.kind === "reply" ? isGood(outcome) : outcome.why === "cancelled";
+    if (!isPaid || this.#request.operation !== "create") return outcome;
+    this.#account.begin();
+    if (outcome.kind === "failed") this.#account.settle();
+    return outcome;
   }
 
   /** The client's own request, unchanged. */
@@ -203,7 +219,7 @@ class RunningExchange {
     this.#isRecorded = false;
     this.#account.sentOwn();
     const headers = requestHeaders(this.#request, []);
-    return await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal });
+    return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
   }
 
   async #relayStream(first: UpstreamReply): Promise<void> {
@@ -216,11 +232,13 @@ class RunningExchange {
       try {
         for await (const chunk of current.body) await this.#write(relay.take(chunk));
       } catch {
+        this.#account.settle();
         this.#recording?.leave();
         this.#reply.destroy();
         return;
       }
       const { out, end } = relay.end();
+      this.#account.settle();
       await this.#write(out);
       this.#recording?.leave();
       const next = await this.#continue(end, calls);
@@ -239,6 +257,7 @@ class RunningExchange {
       ...this.#relayOptions(),
       onEvent: (event) => {
         this.#ids.note(event);
+        this.#account.take(event);
         whole = event;
       },
     });
@@ -247,10 +266,12 @@ class RunningExchange {
       if (current.kind === "failed") return await this.#sendFailure(current);
       if (!isGood(current)) return await this.#pass(current);
       const { bytes, flaw, reply } = await holdReply(current, wholeReplyBytesMax);
+      if (flaw !== undefined) this.#account.settle();
       if (flaw === "broken") return await this.#sendFailure(brokenOff);
       if (bytes === undefined) return await this.#pass(reply);
       whole = undefined;
       const { out = bytes, end } = relay.take(bytes);
+      this.#account.settle();
       if (whole !== undefined) await this.#recordWhole(whole);
       const next = await this.#continue(end, calls);
       if (next !== undefined) {
@@ -315,6 +336,7 @@ class RunningExchange {
       usage: usageChange(provider, report),
       onEvent: (event) => {
         this.#ids.note(event);
+        this.#account.take(event);
         this.#recording?.put(event);
       },
     };

@@ -233,6 +233,7 @@ describe("what happened", () => {
       nanos: 1_500_000_000,
       inputTokens: 7,
       outputTokens: 3,
+      source: "said",
     });
     const text = metrics.render(noConversations);
     const lines = text.split("\n");
