@@ -268,6 +268,20 @@ describe("a page in a browser", () => {
   });
 });
 
+it("a token for one API never goes to the other, also behind a project in the path", async () => {
+  const elsewhere = await openGateway();
+  const { url, received } = await openGateway();
+  const gateway = await openGateway({ upstream: { anthropic: url, openai: elsewhere.url } });
+  for (const path of ["/api/oauth/profile", "/project/L3A/api/oauth/profile", "/project/L3A/v1/skills"])
+    await fetch(`${gateway.url}${path}`, { headers: { authorization: "Bearer a-login" } });
+  expect(received.map(({ line }) => line)).toEqual([
+    "GET /api/oauth/profile",
+    "GET /api/oauth/profile",
+    "GET /v1/skills",
+  ]);
+  expect(elsewhere.received).toEqual([]);
+});
+
 describe("another user", () => {
   const users = ["ada", "eve"].map((name) => ({
     name,

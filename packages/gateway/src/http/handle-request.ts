@@ -65,8 +65,9 @@ export class RequestHandler {
     const { onlyProvider, names, servePage } = this.#deps;
     const { method = "GET", url = "" } = request;
     const route = parseRoute(method, url);
+    const path = route.kind === "pass" ? route.path : url;
     const provider =
-      route.kind === "exchange" ? route.provider : guessProvider(request.headers, { path: url, only: onlyProvider() });
+      route.kind === "exchange" ? route.provider : guessProvider(request.headers, { path, only: onlyProvider() });
     const refuse = (error: OwnError, message: string): void => this.#refuse(pair, { provider, error, message });
     const refusal = checkRequest(request, names());
     if (refusal !== undefined) return refuse(refusal.error, refusal.message);
