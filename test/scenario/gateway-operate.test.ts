@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import { request as tlsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -186,23 +186,53 @@ it("a new config is taken over by the running gateway", async () => {
   expect((await gateway.post({ "x-api-key": "plk_ada" })).status).toBe(200);
 });
 
+it("a new config that would open a running gateway to strangers changes nothing", async () => {
+  const gateway = await openGateway({ host: "0.0.0.0", insecure: true, users });
+  const { config } = await openGateway();
+  expect(gateway.reload({ ...config, names: ["gw.example.org"] })).toMatchObject({
+    changed: [],
+    refused: expect.stringContaining("list users with keys"),
+  });
+  const ask = (key: string) =>
+    fetch(`http://127.0.0.1:${gateway.port}/v1/models`, { headers: { "x-api-key": key, "anthropic-version": "1" } });
+  expect((await ask("anything")).status).toBe(401);
+  expect((await ask("plk_ada")).status).not.toBe(401);
+});
+
+/** PEM texts of a certificate and its key. */
+async function makeCertificate(name: string) {
+  const folder = await mkdtemp(join(tmpdir(), "gateway-tls-"));
+  const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
+  const subject = ["-subj", `/CN=${name}`, "-days", "1", "-nodes"];
+  execFileSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"].concat(
+      ["-keyout", key, "-out", cert],
+      subject,
+    ),
+    { stdio: "ignore" },
+  );
+  return { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8"), paths: { key, cert } };
+}
+
 describe("with TLS", () => {
+  it("a certificate that does not fit its key is refused, at the start and while it runs", async () => {
+    const [first, second] = [await makeCertificate("first"), await makeCertificate("second")];
+    const path = join(await mkdtemp(join(tmpdir(), "gateway-")), "gateway.json");
+    await writeFile(path, JSON.stringify({ tls: { cert: first.paths.cert, key: second.paths.key } }));
+    expect(readConfig({ path, env: {} })).toMatchObject({ kind: "wrong", message: expect.stringMatching(/^tls: /) });
+    const gateway = await openGateway({ tls: first });
+    const mixed = { cert: second.cert, key: first.key };
+    expect(gateway.reload({ ...gateway.config, tls: mixed, users })).toMatchObject({
+      changed: [],
+      refused: expect.stringMatching(/^tls: /),
+    });
+    // Nothing else was taken over either.
+    expect(gateway.reload({ ...gateway.config, users }).changed).toEqual(["users"]);
+  });
+
   it("is served by a certificate, which can be renewed while it runs", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "gateway-tls-"));
-    const make = (name: string) => {
-      const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
-      const subject = ["-subj", `/CN=${name}`, "-days", "1", "-nodes"];
-      execFileSync(
-        "openssl",
-        ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"].concat(
-          ["-keyout", key, "-out", cert],
-          subject,
-        ),
-        { stdio: "ignore" },
-      );
-      return { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8") };
-    };
-    const gateway = await openGateway({ tls: make("first") });
+    const gateway = await openGateway({ tls: await makeCertificate("first") });
     const ask = () =>
       new Promise((resolve, reject) => {
         tlsRequest(
@@ -223,7 +253,7 @@ describe("with TLS", () => {
       });
     expect(gateway.url).toMatch(/^https:/);
     expect(await ask()).toEqual([200, "first"]);
-    expect(gateway.reload({ ...gateway.config, tls: make("second") }).changed).toEqual(["tls"]);
+    expect(gateway.reload({ ...gateway.config, tls: await makeCertificate("second") }).changed).toEqual(["tls"]);
     expect(await ask()).toEqual([200, "second"]);
   });
 });

@@ -4,7 +4,7 @@ import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { Exchange } from "../exchange/exchange.ts";
 import { passExchange } from "../exchange/pass-through.ts";
 import { compareConfigs, type ConfigDifference } from "../operate/follow-config.ts";
-import type { GatewayConfig } from "../operate/gateway-config.ts";
+import { findProblem, type GatewayConfig } from "../operate/gateway-config.ts";
 import type { GatewayEvent, GatewayListener } from "../operate/gateway-event.ts";
 import { type GatewayState, noConversations } from "../operate/gateway-state.ts";
 import { Metrics } from "../operate/metrics.ts";
@@ -50,7 +50,7 @@ export interface RunningGateway {
   readonly kind: "serving";
   readonly url: string;
   readonly port: number;
-  /** Takes over what can change while it runs, and says what can't. */
+  /** Takes over what can change while it runs, and says what can't. A config that would be wrong then changes nothing. */
   reload(config: GatewayConfig): ConfigDifference;
   /** Takes no more requests, lets running replies end for `drainMs`, then closes. */
   close(options?: CloseOptions): Promise<void>;
@@ -87,12 +87,16 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
     const running = parts.config;
     const difference = compareConfigs(running, next);
     const { names, origins, drainSeconds, context } = next;
-    users.replace(next.users);
-    parts.names = allowedNames({ ...running, names, origins });
-    if (difference.changed.includes("tls") && next.tls !== undefined && server instanceof TlsServer)
-      server.setSecureContext(next.tls);
     const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
-    parts.config = { ...running, users: next.users, names, origins, drainSeconds, context, tls };
+    const config = { ...running, users: next.users, names, origins, drainSeconds, context, tls };
+    // The new users may be right for the new address only, which waits for a restart.
+    const refused = findProblem(config);
+    if (refused !== undefined) return { changed: [], afterRestart: [], refused };
+    users.replace(config.users);
+    parts.names = allowedNames(config);
+    if (difference.changed.includes("tls") && tls !== undefined && server instanceof TlsServer)
+      server.setSecureContext(tls);
+    parts.config = config;
     return difference;
   };
   const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {

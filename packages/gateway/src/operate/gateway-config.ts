@@ -1,12 +1,13 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { createSecureContext } from "node:tls";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { policyNames, savingLevels } from "palimpsest/internal/schema/policy-names";
 import { z } from "zod";
 import { portDefault } from "../limits.ts";
 import { configBytesMax, contextTokensMin, drainSecondsDefault, drainSecondsMax, usersMax } from "./limits.ts";
-import type { User } from "./users.ts";
+import { localUser, type User } from "./users.ts";
 
 const userName = z
   .string()
@@ -20,7 +21,9 @@ const keySource = z.union([
 ]);
 type KeySource = z.infer<typeof keySource>;
 
-const address = z.url({ protocol: /^https?$/, error: "write an address such as https://api.anthropic.com" });
+const address = z
+  .url({ protocol: /^https?$/, error: "write an address such as https://api.anthropic.com" })
+  .refine(isBare, "an upstream's address has no user name, no password, no query and no #");
 
 /** What is done to conversations. */
 const contextForm = z.strictObject({
@@ -122,6 +125,12 @@ export function readConfig({ path, env, overrides = {} }: ConfigInput): ConfigOu
 
 class ConfigProblem extends Error {}
 
+/** As `parseUpstreamUrl` takes it. */
+function isBare(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url === undefined || [url.username, url.password, url.search, url.hash].every((part) => part === "");
+}
+
 type WrittenOutcome =
   | { readonly kind: "written"; readonly config: WrittenConfig }
   | { readonly kind: "absent" | "wrong"; readonly message: string };
@@ -207,16 +216,30 @@ function readNamed(path: string, folder: string): string {
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 
-function findProblem({ upstream, host, tls, insecure, users }: GatewayConfig): string | undefined {
+/** Why a gateway must not run with this config, or undefined. At a reload: with what it then consists of, old and new. */
+export function findProblem({ upstream, host, tls, insecure, users }: GatewayConfig): string | undefined {
   if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
   const names = users.map(({ name }) => name);
   const double = names.find((name, at) => names.indexOf(name) !== at);
   if (double !== undefined) return `there are two users called ${double}`;
+  if (names.includes(localUser)) return `${localUser} is the user of this machine: choose another name`;
   if (new Set(users.map(({ keySha256 }) => keySha256)).size !== users.length) return "two users have the same key";
+  const tlsProblem = tls === undefined ? undefined : findTlsProblem(tls);
+  if (tlsProblem !== undefined) return tlsProblem;
   if (isLoopback(host)) return undefined;
   if (tls === undefined && !insecure)
     return `${host} can be reached from other machines: set tls (cert, key), or say --insecure if something before it speaks TLS`;
   return users.length === 0
     ? `${host} can be reached from other machines: list users with keys (\`palimpsest gateway key\` makes one)`
     : undefined;
+}
+
+/** A certificate that is being renewed may not fit its key yet. */
+function findTlsProblem(tls: NonNullable<GatewayConfig["tls"]>): string | undefined {
+  try {
+    createSecureContext(tls);
+    return undefined;
+  } catch (error) {
+    return `tls: the certificate and its key can't be used (${errorCode(error) ?? "unknown"})`;
+  }
 }

@@ -87,6 +87,13 @@ describe("users", () => {
     expect([1, 2].map(() => users.admit("ada").kind)).toEqual(["admitted", "rate-limit"]);
   });
 
+  it("may send less than one request a minute, but do get to send it", () => {
+    const { users, pass } = registry({ requestsPerMinute: 0.5 });
+    expect([users.admit("ada").kind, users.admit("ada")]).toMatchObject(["admitted", { retryAfter: 120 }]);
+    pass(120_000);
+    expect(users.admit("ada").kind).toBe("admitted");
+  });
+
   it("are refused once the day's money is spent, until midnight", () => {
     expect(registry({ usdPerDay: 5 }, 4.99).users.admit("ada").kind).toBe("admitted");
     expect(registry({ usdPerDay: 5 }, 5).users.admit("ada")).toMatchObject({ kind: "spend-limit", retryAfter: 86_400 });
@@ -149,6 +156,9 @@ describe("the config", () => {
     [{ prot: 1 }, 'Unrecognized key: "prot"'],
     [{ port: 70_000 }, "port: Too big"],
     [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: write an address"],
+    [{ upstream: { anthropic: "https://a:b@host.example" } }, "upstream.anthropic: an upstream's address has no user"],
+    [{ upstream: { openai: "https://host.example/v1?x=1" } }, "upstream.openai: an upstream's address has no user"],
+    [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is the user of this machine"],
     [{ upstream: {} }, "no upstream is set"],
     [{ host: "0.0.0.0" }, "set tls (cert, key), or say --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],

@@ -110,8 +110,10 @@ export class UserRegistry {
   /** Seconds to wait, if there is none left. The bucket fills evenly. */
   #takeRequest(name: string, perMinute: number): number | undefined {
     const now = this.#now();
-    const bucket = this.#bucketByName.get(name) ?? { requests: perMinute, at: now };
-    const requests = Math.min(perMinute, bucket.requests + ((now - bucket.at) / 60_000) * perMinute);
+    // Less than one request a minute still has to add up to a whole one.
+    const size = Math.max(1, perMinute);
+    const bucket = this.#bucketByName.get(name) ?? { requests: size, at: now };
+    const requests = Math.min(size, bucket.requests + ((now - bucket.at) / 60_000) * perMinute);
     if (requests < 1) {
       this.#bucketByName.set(name, { requests, at: now });
       return ((1 - requests) / perMinute) * 60;
