@@ -268,6 +268,26 @@ describe("a page in a browser", () => {
   });
 });
 
+it("a request that comes back to its own gateway is refused, and not sent round for ever", async () => {
+  const relay = createServer((request, response) => {
+    const { host: _, ...headers } = request.headers;
+    void fetch(`${back}${request.url}`, { headers: headers as Record<string, string> }).then(async (reply) => {
+      response.writeHead(reply.status, { "x-palimpsest-error": reply.headers.get("x-palimpsest-error") ?? "" });
+      response.end(await reply.text());
+    });
+  });
+  await new Promise<void>((resolve) => {
+    relay.listen(0, "127.0.0.1", resolve);
+  });
+  closers.push(async () => void relay.close());
+  const address = relay.address();
+  const anthropic = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  const gateway = await openGateway({ upstream: { anthropic } });
+  const back = gateway.url;
+  const reply = await fetch(`${gateway.url}/v1/models`);
+  expect([reply.status, reply.headers.get("x-palimpsest-error")]).toEqual([508, "loop"]);
+});
+
 it("a token for one API never goes to the other, also behind a project in the path", async () => {
   const elsewhere = await openGateway();
   const { url, received } = await openGateway();

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -144,6 +144,33 @@ describe("palimpsest run", () => {
     const other = await called(world, "run", "claude", "--upstream", "http://127.0.0.1:9");
     expect([other.code, other.err]).toEqual([2, expect.stringContaining("a gateway runs already")]);
     expect((await called(world, "gateway", "stop")).code).toBe(0);
+  });
+
+  it("sends a client's requests where the client itself would, never to another server nor to itself", async () => {
+    const world = await createWorld();
+    await world.addProgram("claude", "exit 0");
+    const settings = join(world.cwd, ".claude");
+    await mkdir(settings);
+    await writeFile(join(settings, "settings.json"), '{"env":{"ANTHROPIC_BASE_URL":"https://company.example"}}');
+    // A shell inside of `palimpsest run` has the gateway's own address: it is no upstream.
+    const env = { ...world.env, OPENAI_BASE_URL: "http://127.0.0.1:8789/project/L3A/v1" };
+    expect((await palimpsest({ ...world, env }, "run", "claude")).code).toBe(0);
+    const upstreams = async () => {
+      const { out } = await called(world, "gateway", "status", "--json");
+      const { upstream } = JSON.parse(out) as { readonly upstream: readonly { readonly address: string }[] };
+      return upstream.map(({ address }) => address);
+    };
+    expect(await upstreams()).toEqual(["https://company.example"]);
+
+    await rm(join(settings, "settings.json"));
+    const other = { ...world.env, ANTHROPIC_BASE_URL: "https://other.example" };
+    const refused = await palimpsest({ ...world, env: other }, "run", "claude");
+    expect([refused.code, refused.err]).toEqual([
+      5,
+      expect.stringMatching(/ANTHROPIC_BASE_URL has https:\/\/other\.example, but .* https:\/\/company\.example/),
+    ]);
+    const same = { ...world.env, ANTHROPIC_BASE_URL: "https://company.example/v1/" };
+    expect((await palimpsest({ ...world, env: same }, "run", "claude")).code).toBe(0);
   });
 
   it("starts another gateway if the last one was killed, and one for two clients at once", async () => {

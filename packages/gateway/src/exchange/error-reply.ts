@@ -15,6 +15,7 @@ export type OwnError =
   | "rate-limit"
   | "spend-limit"
   | "draining"
+  | "loop"
   | "bug"
   | "upstream-unreachable"
   | "upstream-timeout";
@@ -47,6 +48,7 @@ const formByError: Readonly<Record<OwnError, ErrorForm>> = {
     code: "insufficient_quota",
   },
   draining: { status: 503, anthropic: "overloaded_error", openai: "server_error", code: "server_shutting_down" },
+  loop: { status: 508, anthropic: "api_error", openai: "server_error", code: "loop_detected" },
   bug: { status: 500, anthropic: "api_error", openai: "server_error" },
   "upstream-unreachable": { status: 502, anthropic: "api_error", openai: "server_error", code: "upstream_unreachable" },
   "upstream-timeout": { status: 504, anthropic: "timeout_error", openai: "server_error", code: "upstream_timeout" },
@@ -84,8 +86,8 @@ export function errorReply({ provider, error, message, retryAfter }: ErrorReplyI
       // Says who answered: the same status may come from the upstream.
       "x-palimpsest-error": error,
       ...(retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter)) }),
-      // A retry can't help before the day is over. The SDKs of both providers know this header.
-      ...(error === "spend-limit" ? { "x-should-retry": "false" } : {}),
+      // A retry can't help before the day is over, or the config is changed. The SDKs of both providers know this header.
+      ...(error === "spend-limit" || error === "loop" ? { "x-should-retry": "false" } : {}),
     },
     body,
   };

@@ -5,6 +5,7 @@ import type { Exchange } from "../exchange/exchange.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
 import type { GatewayListener, RequestOperation } from "../operate/gateway-event.ts";
 import type { Identity, UserRegistry } from "../operate/users.ts";
+import { hopHeader } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { type AllowedNames, asksForWebSocket, checkRequest, type Refusal } from "./check-request.ts";
 import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
@@ -23,6 +24,8 @@ export interface HandlerDeps {
   readonly servePage: (page: OwnPage, http: HttpPair) => void;
   readonly onEvent: GatewayListener;
   readonly bodyIdleMs?: number | undefined;
+  /** What this gateway sends with its own requests: one of them that comes back must not be sent again. */
+  readonly hop?: string | undefined;
 }
 
 export interface HttpPair {
@@ -72,6 +75,8 @@ export class RequestHandler {
     const refusal = checkRequest(request, names());
     if (refusal !== undefined) return refuse(refusal.error, refusal.message);
     if (asksForWebSocket(request)) return refuse("upgrade", "This gateway speaks no WebSocket: use HTTP.");
+    if (this.#deps.hop !== undefined && request.headers[hopHeader] === this.#deps.hop)
+      return refuse("loop", "This gateway is its own upstream: its config names its own address.");
     if (route.kind === "wrong") return refuse("wrong-request", route.message);
     if (route.kind === "absent") return refuse("not-found", "The gateway has no such page.");
     if (route.kind === "own") return servePage(route.page, pair);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Server as TlsServer } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
@@ -148,9 +149,11 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     if (event.kind === "reply-cost") spend.charge(event.user, event.nanos);
     options.onEvent?.(event);
   };
+  const hop = randomUUID();
   const pools = new UpstreamPools({
     urls: config.upstream,
     timeouts,
+    hop,
     onOutcome: (outcome) => onEvent({ kind: "upstream", ...outcome }),
   });
   const { createExchange = ({ upstream }: ExchangeDeps) => passExchange(upstream) } = options;
@@ -164,6 +167,7 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     servePage: (page, http) => serveOwnPage(pages, { page, http }),
     onEvent,
     bodyIdleMs: timeouts.bodyIdleMs,
+    hop,
   });
   const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config), config };
   return parts;

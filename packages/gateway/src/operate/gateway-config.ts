@@ -216,9 +216,24 @@ function readNamed(path: string, folder: string): string {
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 
+/** Whether a base URL leads to the gateway with this config, and so can't be its upstream. */
+export function isOwnAddress(
+  { host, port, names }: Pick<GatewayConfig, "host" | "port" | "names">,
+  address: string,
+): boolean {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || port !== Number(url.port || (url.protocol === "https:" ? 443 : 80))) return false;
+  const name = url.hostname.replaceAll(/[[\]]/g, "");
+  const isEverywhere = host === "0.0.0.0" || host === "::";
+  return name === host || names.includes(name) || (isLoopback(name) && (isLoopback(host) || isEverywhere));
+}
+
 /** Why a gateway must not run with this config, or undefined. At a reload: with what it then consists of, old and new. */
-export function findProblem({ upstream, host, tls, insecure, users }: GatewayConfig): string | undefined {
+export function findProblem(config: GatewayConfig): string | undefined {
+  const { upstream, host, tls, insecure, users } = config;
   if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
+  const own = Object.values(upstream).find((address) => address !== undefined && isOwnAddress(config, address));
+  if (own !== undefined) return `the upstream ${own} is the address of the gateway itself`;
   const names = users.map(({ name }) => name);
   const double = names.find((name, at) => names.indexOf(name) !== at);
   if (double !== undefined) return `there are two users called ${double}`;

@@ -159,6 +159,8 @@ describe("the config", () => {
     [{ upstream: { anthropic: "https://a:b@host.example" } }, "upstream.anthropic: an upstream's address has no user"],
     [{ upstream: { openai: "https://host.example/v1?x=1" } }, "upstream.openai: an upstream's address has no user"],
     [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is the user of this machine"],
+    [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the address of the gateway itself"],
+    [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the address of the gateway"],
     [{ upstream: {} }, "no upstream is set"],
     [{ host: "0.0.0.0" }, "set tls (cert, key), or say --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],

@@ -3,7 +3,7 @@ import { errorCode } from "palimpsest/internal/store/files/disk";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { type Dispatcher, Pool } from "undici";
 import { ByteQueue } from "./byte-queue.ts";
-import { type Headers, returnHeaders } from "./headers.ts";
+import { type Headers, hopHeader, returnHeaders } from "./headers.ts";
 import {
   connectionIdleMs,
   connectMsMax,
@@ -63,6 +63,8 @@ export interface UpstreamOptions {
   /** Base URLs, as clients write them. They passed `parseUpstreamUrl`. */
   readonly urls: UpstreamUrls;
   readonly timeouts?: UpstreamTimeouts | undefined;
+  /** Sent with each request: see `hopHeader`. */
+  readonly hop?: string | undefined;
   /** Called when a reply has begun, or did not come. */
   readonly onOutcome?: ((outcome: UpstreamSummary) => void) | undefined;
 }
@@ -89,13 +91,16 @@ export class UpstreamPools implements Upstream {
   readonly #targets: Readonly<Record<keyof UpstreamUrls, Target | undefined>>;
 
   readonly #onOutcome: UpstreamOptions["onOutcome"];
+  readonly #ownHeaders: Headers;
 
-  constructor({ urls, timeouts = {}, onOutcome }: UpstreamOptions) {
+  constructor({ urls, timeouts = {}, hop, onOutcome }: UpstreamOptions) {
+    this.#ownHeaders = hop === undefined ? {} : { [hopHeader]: hop };
     this.#onOutcome = onOutcome;
     this.#targets = { anthropic: openTarget(urls.anthropic, timeouts), openai: openTarget(urls.openai, timeouts) };
   }
 
-  async send(request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
+  async send(given: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
+    const request = { ...given, headers: { ...given.headers, ...this.#ownHeaders } };
     const kind = request.provider === "anthropic" ? "anthropic" : "openai";
     const target = this.#targets[kind];
     if (target === undefined)
