@@ -85,6 +85,10 @@ describe("palimpsest gateway", () => {
     gateway.child.kill("SIGHUP");
     await expect.poll(gateway.messages).toContain("After a restart: upstream, port.");
 
+    const secret = (await readFile(join(world.home, "gateway", "secret"), "utf8")).trim();
+    expect(secret).toHaveLength(64);
+    expect(gateway.messages()).not.toContain(secret);
+    expect((await called(world, "gateway", "status")).out).toContain(`/palimpsest/status#${secret}`);
     const status = await called(world, "gateway", "status", "--json");
     expect(JSON.parse(status.out)).toMatchObject({ url: gateway.url, requests: 0, upstream: [{ api: "anthropic" }] });
     gateway.child.kill("SIGTERM");

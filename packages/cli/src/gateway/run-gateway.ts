@@ -108,7 +108,8 @@ async function serveUntilStopped(
   try {
     await place.announce(gateway.url);
     await out.write(`${gateway.url}\n`);
-    say(`Status: ${gateway.url}/palimpsest/status#${secret}`);
+    // Without the key that opens it: what is said here ends up in logs.
+    say(`Status: ${gateway.url}/palimpsest/status (\`palimpsest gateway status\` prints the link with its key)`);
     say("Stop with Ctrl-C.");
     for (const address of Object.values(config.upstream))
       if (address !== undefined && isPlainText(address)) say(`Keys go to ${address} as plain text: it has no TLS.`);
