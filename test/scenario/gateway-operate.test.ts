@@ -177,6 +177,22 @@ describe("several users", () => {
   });
 });
 
+it("a request whose exchange fails has ended, in the status and the metrics", async () => {
+  const { get, post, events } = await openGateway(
+    {},
+    {
+      createExchange: () => async () => {
+        throw new Error("a bug with /home/ada/secret-project in its message");
+      },
+    },
+  );
+  expect((await post({ "x-api-key": "k" })).status).toBe(500);
+  expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({ running: 0, requests: 1 });
+  expect(await (await get("/palimpsest/metrics", secret)).text()).toContain("palimpsest_gateway_running 0\n");
+  expect(events.find(({ kind }) => kind === "request-end")).toMatchObject({ outcome: "broken", error: "bug" });
+  expect(JSON.stringify(events)).not.toContain("secret-project");
+});
+
 it("a new config is taken over by the running gateway", async () => {
   const gateway = await openGateway();
   expect((await gateway.post({ "x-api-key": "plk_ada" })).status).toBe(200);

@@ -16,6 +16,7 @@ import { type ClientList, isUntouched, readClientList, writeClientList, writeVie
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
+import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import type { ToolBook } from "./tool-book.ts";
@@ -114,7 +115,7 @@ export class GatewayConversation<P extends Provider> {
    */
   prepare(input: PrepareInput): Promise<PreparedBody> {
     if (this.#preparingSince !== undefined && performance.now() - this.#preparingSince > prepareMsMax)
-      return Promise.reject(new Error("an earlier request is still being prepared"));
+      return Promise.reject(new OwnFailure("an earlier request is still being prepared"));
     return this.#inTurn(async () => {
       this.#preparingSince = performance.now();
       try {
@@ -202,7 +203,7 @@ export class GatewayConversation<P extends Provider> {
 
   async #require(body: RequestBody): Promise<Context<P>> {
     const context = await this.#context;
-    if (context === undefined || this.#current !== body) throw new Error("a newer request has the conversation");
+    if (context === undefined || this.#current !== body) throw new OwnFailure("a newer request has the conversation");
     return context;
   }
 
@@ -232,7 +233,7 @@ export class GatewayConversation<P extends Provider> {
   /** Another program may have the session open for a moment. */
   async #openWhenFree(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     for (let waitedMs = 0; ; waitedMs += busyStepMs) {
-      if (this.#isClosed) throw new Error("the conversation is closed");
+      if (this.#isClosed) throw new OwnFailure("the conversation is closed");
       try {
         return await this.#openContext(fixed, body);
       } catch (error) {

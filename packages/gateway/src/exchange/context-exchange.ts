@@ -5,6 +5,7 @@ import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
+import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax, prepareMsMax, prepareWithSummaryMsMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
@@ -14,6 +15,7 @@ import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
 import { askForPlainReply, forwardHeaders, type Headers } from "../upstream/headers.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
+import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 import { holdReply } from "./held-reply.ts";
@@ -169,7 +171,7 @@ class RunningExchange {
     return await raceAbort(prepared, {
       signal,
       instead: () => {
-        throw new Error("it took too long");
+        throw new OwnFailure("it took too long");
       },
     });
   }
@@ -187,7 +189,7 @@ class RunningExchange {
       try {
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
         const isPlainer = tries < plainerTriesMax && (await conversation.refused(this.#body, error));
-        if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new Error(`status ${outcome.status}`));
+        if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new OwnFailure(`status ${outcome.status}`));
         prepared = await conversation.next(this.#body, this.#request.signal);
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
@@ -295,7 +297,7 @@ class RunningExchange {
       await this.#recording?.done;
       await conversation.answer(this.#body, end.calls);
       if (end.client === "complete") return undefined;
-      if (calls >= ownCallsMax) throw new Error(`tools of the gateway were called ${ownCallsMax} times in one reply`);
+      if (calls >= ownCallsMax) throw new OwnFailure(`tools of the gateway were called ${ownCallsMax} times in one reply`);
       prepared = await conversation.next(this.#body, this.#request.signal);
     } catch (error) {
       if (end.client !== "complete") return await this.#sendOwn("answer", error);
@@ -393,7 +395,3 @@ async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
     message: textField(error, "message") ?? `The upstream answered with ${outcome.status}.`,
   };
 }
-
-/** Must not hold what the client sent. */
-const describeError = (error: unknown): string =>
-  error instanceof Error ? `${error.name}: ${error.message}` : "unknown";

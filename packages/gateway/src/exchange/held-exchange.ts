@@ -4,6 +4,7 @@ import type { HeldHistories, HeldOutcome } from "../conversation/held-history.ts
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { type ReadProvider, ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
 import type { Upstream } from "../upstream/upstream.ts";
+import { describeError } from "./describe-error.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 import { passThrough } from "./pass-through.ts";
 
@@ -70,8 +71,7 @@ function openHistory(
       ? histories.openResponse({ user, bytes })
       : { kind: "elsewhere", bytes: histories.nameResponse({ user, bytes }) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : "unknown";
-    onEvent({ kind: "failed-open", user, step: "history", message });
+    onEvent({ kind: "failed-open", user, step: "history", message: describeError(error) });
     return { kind: "elsewhere", bytes };
   }
 }

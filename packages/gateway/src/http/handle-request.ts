@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { errorReply, type ErrorReplyInput, type OwnError } from "../exchange/error-reply.ts";
 import type { Exchange } from "../exchange/exchange.ts";
+import { describeError } from "../exchange/describe-error.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
-import type { GatewayListener, RequestOperation } from "../operate/gateway-event.ts";
+import type { GatewayListener, RequestEnd, RequestOperation } from "../operate/gateway-event.ts";
 import type { Identity, UserRegistry } from "../operate/users.ts";
 import { hopHeader } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
@@ -84,7 +85,7 @@ export class RequestHandler {
     this.#running.add(response);
     response.once("close", () => this.#running.delete(response));
     this.#answer(pair, { route, provider }).catch((error: unknown) => {
-      this.#deps.onEvent({ kind: "bug", message: error instanceof Error ? error.message : String(error) });
+      this.#deps.onEvent({ kind: "bug", message: describeError(error) });
       if (response.headersSent) response.destroy();
       else refuse("bug", "The gateway failed.");
     });
@@ -107,18 +108,26 @@ export class RequestHandler {
     response.once("close", () => {
       if (!response.writableFinished) client.abort();
     });
-    const bytesIn = await this.#exchange(pair, { route, provider, user, reply, signal: client.signal });
-    onEvent({
-      kind: "request-end",
-      ...start,
-      method: request.method ?? "GET",
-      status: reply.status ?? 0,
-      outcome: response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone",
-      ...(reply.ownError === undefined ? {} : { error: reply.ownError }),
-      ms: performance.now() - startedAt,
-      bytesIn,
-      bytesOut: reply.bytes,
-    });
+    const tellEnd = ({ bytesIn, outcome, error }: Pick<RequestEnd, "bytesIn" | "outcome" | "error">): void =>
+      onEvent({
+        kind: "request-end",
+        ...start,
+        method: request.method ?? "GET",
+        status: reply.status ?? 0,
+        outcome,
+        ...(error === undefined ? {} : { error }),
+        ms: performance.now() - startedAt,
+        bytesIn,
+        bytesOut: reply.bytes,
+      });
+    try {
+      const bytesIn = await this.#exchange(pair, { route, provider, user, reply, signal: client.signal });
+      const outcome = response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone";
+      tellEnd({ bytesIn, outcome, error: reply.ownError });
+    } catch (error) {
+      tellEnd({ bytesIn: 0, outcome: "broken", error: "bug" });
+      throw error;
+    }
   }
 
   /** Resolves with the size of the client's body. */
