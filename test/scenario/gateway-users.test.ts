@@ -58,14 +58,14 @@ async function serveModel() {
 const users = ["ada", "eve"].map((name) => ({
   name,
   keySha256: hashKey(`plk_${name}`),
-  upstreamKeys: { anthropic: `sk-${name}` },
+  upstreamKeys: { anthropic: `sk-${name}`, openai: `sk-${name}` },
 }));
 
 /** The real gateway, with its sessions in a home. */
 async function openWorld(change: Partial<GatewayConfig> = {}) {
   const upstream = await serveModel();
   const home = await mkdtemp(join(tmpdir(), "gateway-users-"));
-  const read = readConfig({ env: {}, overrides: { port: 0, upstream: { anthropic: upstream.url } } });
+  const read = readConfig({ env: {}, overrides: { port: 0, upstream: { anthropic: upstream.url, openai: upstream.url } } });
   if (read.kind !== "config") throw new Error(read.message);
   const events: GatewayEvent[] = [];
   const gateway = await openGateway({
@@ -135,6 +135,81 @@ describe("another user", () => {
     expect([ada.conversations.length, eve.conversations.length]).toEqual([1, 1]);
     expect(eve.conversations[0]?.id).not.toBe(ada.conversations[0]?.id);
     expect((await readdir(join(home, "gateway", "users"))).toSorted()).toEqual(["ada", "eve"]);
+  });
+});
+
+describe("with the operator's key", () => {
+  const send = (url: string, method: string, body?: object) =>
+    fetch(url, {
+      method,
+      headers: { authorization: "Bearer plk_eve", "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+
+  it("a user reaches what shows nothing of others, and what the operator has opened", async () => {
+    const { gateway, upstream } = await openWorld({ paths: ["/v1/embeddings"] });
+    const statuses = async (...requests: readonly (readonly [string, string])[]) =>
+      await Promise.all(requests.map(async ([method, path]) => (await send(`${gateway.url}${path}`, method)).status));
+    expect(
+      await statuses(
+        ["GET", "/v1/files"],
+        ["GET", "/v1/messages/batches"],
+        ["POST", "/v1/completions"],
+        ["GET", "/v1/responses/resp_of_ada"],
+        ["DELETE", "/v1/models/a"],
+        ["GET", "/v1/modelsx"],
+        ["GET", "/v1/embeddingsx"],
+      ),
+    ).toEqual(Array<number>(7).fill(403));
+    expect(upstream.bodies).toEqual([]);
+    expect(await statuses(["GET", "/v1/models?x=1"], ["GET", "/v1/models/a"], ["POST", "/v1/embeddings"])).toEqual([
+      200, 200, 200,
+    ]);
+  });
+
+  it("a user does not go on from a response that the gateway does not know as that user's own", async () => {
+    const { gateway, upstream } = await openWorld();
+    const bodies = [
+      '{"model":"gpt-5-mini","input":"x","previous_response_id":"resp_of_ada"}',
+      '{"model":"gpt-5-mini","input":"x","previous\\u005fresponse_id":"resp_of_ada"}',
+      '{"model":"gpt-5-mini","input":"x","conversation":"conv_of_ada"}',
+    ];
+    for (const body of bodies) {
+      const reply = await fetch(`${gateway.url}/v1/responses`, {
+        method: "POST",
+        headers: { authorization: "Bearer plk_eve", "content-type": "application/json" },
+        body,
+      });
+      expect([reply.status, reply.headers.get("x-palimpsest-error")], body).toEqual([404, "not-found"]);
+    }
+    expect(upstream.bodies).toEqual([]);
+  });
+});
+
+describe("a limit of spend", () => {
+  const limited = users.map((one) => ({ ...one, usdPerDay: 5 }));
+  const create = (url: string, asked: string, path = "/v1/chat/completions") =>
+    fetch(`${url}${path}`, {
+      method: "POST",
+      headers: { authorization: "Bearer plk_ada", "content-type": "application/json" },
+      body: JSON.stringify({ model: asked, messages: [user("Hi")], input: "Hi" }),
+    });
+
+  it("leaves no model whose price is unknown, unless the config has it", async () => {
+    const { gateway, upstream, events } = await openWorld({ users: limited });
+    for (const path of ["/v1/chat/completions", "/v1/responses", "/v1/responses/compact"]) {
+      const reply = await create(gateway.url, "gpt-9", path);
+      expect([reply.status, reply.headers.get("x-palimpsest-error")], path).toEqual([403, "unpriced-model"]);
+    }
+    expect(upstream.bodies).toEqual([]);
+    expect((await create(gateway.url, "gpt-5-mini")).status).toBe(200);
+    const priced = await openWorld({
+      users: limited,
+      prices: [{ id: "gpt-9", prices: { input: 1, output: 2, cacheRead: 1, cacheWrite5m: 1, cacheWrite1h: 1 } }],
+    });
+    expect((await create(priced.gateway.url, "gpt-9")).status).toBe(200);
+    const charged = [...events, ...priced.events].filter(({ kind }) => kind === "reply-cost");
+    expect(charged).toMatchObject([{ model: "gpt-5-mini" }, { model: "gpt-9" }]);
   });
 });
 

@@ -44,6 +44,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",
           threads: context().threads ?? "keep",
+          prices: config().prices,
         }),
       });
     },

@@ -20,6 +20,7 @@ import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import type { ToolBook } from "./tool-book.ts";
+import { missingUsage } from "./usage-chunk.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -95,6 +96,8 @@ export class GatewayConversation<P extends Provider> {
   /** When the request that is being prepared began. */
   #preparingSince: number | undefined;
   #isClosed = false;
+  /** The upstream did not take a request that asks for the usage of a stream. */
+  #isUsageRefused = false;
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
 
@@ -303,6 +306,7 @@ export class GatewayConversation<P extends Provider> {
       ...binding.fields,
       ...this.#limitField(body, request.maxTokens),
       ...this.#markFields(body),
+      ...this.#usageFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
@@ -332,6 +336,22 @@ export class GatewayConversation<P extends Provider> {
     return asked === undefined || asked.value <= fittingTokens
       ? {}
       : { [asked.name]: Math.min(asked.value, fittingTokens) };
+  }
+
+  /** Whether the request asks for a usage that its client did not ask for. */
+  addsUsage(body: RequestBody): boolean {
+    return Object.keys(this.#usageFields(body)).length > 0;
+  }
+
+  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
+  leaveOutUsage(body: RequestBody): boolean {
+    const isChange = this.addsUsage(body);
+    this.#isUsageRefused = true;
+    return isChange;
+  }
+
+  #usageFields(body: RequestBody): FieldChanges {
+    return this.#isUsageRefused ? {} : missingUsage(this.#options.provider, body);
   }
 
   #markFields(body: RequestBody): FieldChanges {

@@ -1,27 +1,28 @@
-import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import { type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
+import { usageField } from "../conversation/usage-chunk.ts";
 import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax, prepareMsMax, prepareWithSummaryMsMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
-import type { RelayFailure, RelayOptions, ReplyEnd } from "../reply/relay.ts";
+import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
 import { askForPlainReply, forwardHeaders, type Headers } from "../upstream/headers.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
+import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
-import { holdReply } from "./held-reply.ts";
+import { holdReply, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
-import { passThrough } from "./pass-through.ts";
 import { heldExchange } from "./held-exchange.ts";
 import { ResponseIds } from "./response-ids.ts";
 import { ExchangeAccount } from "./exchange-account.ts";
@@ -57,11 +58,12 @@ export interface ExchangeOptions {
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories();
-  const exchange = wholeExchange({ ...deps, onJoined: (user, ids) => histories.joined(user, ids) });
-  return heldExchange({ ...deps, histories, threads: () => deps.options().threads }, exchange);
+  const prices = () => deps.options().prices ?? [];
+  const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.joined(user, ids) });
+  return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);
 }
 
-interface WholeExchangeDeps extends ContextExchangeDeps {
+interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
   /** A reply of the Responses API was made of several: its id, and that of the last one. */
   readonly onJoined: (user: string, ids: { readonly first: string; readonly last: string }) => void;
 }
@@ -71,9 +73,11 @@ const wholeExchange =
   async (request, reply) => {
     const found = findConversation(deps, request);
     if (found === undefined) {
-      await passThrough(deps.upstream, { request: { ...request, body: [request.body] }, reply });
+      await passCharged(deps, request, reply);
       return;
     }
+    const model = found.body.field("model");
+    if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
     const { open } = found;
     open.running += 1;
     try {
@@ -84,7 +88,7 @@ const wholeExchange =
   };
 
 /** Undefined if the request is to be passed on as it is. */
-function findConversation(deps: ContextExchangeDeps, request: ClientRequest): FoundRequest | undefined {
+function findConversation(deps: WholeExchangeDeps, request: ClientRequest): FoundRequest | undefined {
   const { user, project, provider, headers, body, operation } = request;
   if (operation === "compact" || (operation === "count" && deps.options().usage === "sent")) return undefined;
   try {
@@ -95,7 +99,7 @@ function findConversation(deps: ContextExchangeDeps, request: ClientRequest): Fo
       headers,
       bytes: body,
       unknown: operation === "create" ? "begin" : "ignore",
-      summarizer: deps.options().summarizer === "own" ? ownSummarizer(deps.upstream, request) : undefined,
+      summarizer: deps.options().summarizer === "own" ? ownSummarizer(deps, request) : undefined,
     });
     // What is counted while a reply comes must not take the conversation from it.
     return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
@@ -137,7 +141,7 @@ class RunningExchange {
       open: found.open,
       bytes: request.body.byteLength,
       user: request.user,
-      prices: deps.options().prices ?? [],
+      prices: deps.prices(),
       now: Date.now,
       onEvent: deps.onEvent,
     });
@@ -150,8 +154,7 @@ class RunningExchange {
     } catch (error) {
       if (this.#request.signal.aborted) return;
       this.#tellFailure("prepare", error);
-      const request = { ...this.#request, body: [this.#request.body] };
-      await passThrough(this.#deps.upstream, { request, reply: this.#reply });
+      await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
     if (this.#request.operation === "create") this.#deps.conversations.asked(this.#open);
@@ -182,11 +185,17 @@ class RunningExchange {
     let prepared = first;
     for (let tries = 0; ; tries += 1) {
       const outcome = await this.#send(prepared);
-      if (outcome.kind === "failed" || (outcome.status !== 400 && outcome.status !== 413)) return outcome;
+      if (outcome.kind === "failed" || !refusals.has(outcome.status)) return outcome;
       const { bytes, reply } = await holdReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
       const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
+      const namesUsage = bytes.includes(usageField);
+      if (outcome.status === 422 && !namesUsage) return reply;
       try {
+        if (namesUsage && conversation.leaveOutUsage(this.#body)) {
+          prepared = await conversation.next(this.#body, this.#request.signal);
+          continue;
+        }
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
         const isPlainer = tries < plainerTriesMax && (await conversation.refused(this.#body, error));
         if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new OwnFailure(`status ${outcome.status}`));
@@ -336,6 +345,7 @@ class RunningExchange {
       provider,
       ownTools: this.#open.conversation.ownToolNames,
       usage: usageChange(provider, report),
+      usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);
         this.#account.take(event);
@@ -381,17 +391,9 @@ function requestHeaders({ headers }: ClientRequest, betas: readonly string[]): H
 const isStream = ({ headers }: UpstreamReply): boolean =>
   String(headers["content-type"] ?? "").includes("event-stream");
 
+/** For what a request holds. 422: of servers that check its fields. */
+const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
+
 const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
 
 const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };
-
-/** What an error of the upstream says, for a client that has a part of its reply already. */
-async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
-  const { bytes } = await holdReply(outcome, errorBytesMax);
-  const body = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
-  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
-  return {
-    type: textField(error, "type") ?? "api_error",
-    message: textField(error, "message") ?? `The upstream answered with ${outcome.status}.`,
-  };
-}

@@ -14,6 +14,7 @@ export type OwnError =
   | "upgrade"
   | "rate-limit"
   | "spend-limit"
+  | "unpriced-model"
   | "draining"
   | "loop"
   | "bug"
@@ -46,6 +47,12 @@ const formByError: Readonly<Record<OwnError, ErrorForm>> = {
     anthropic: "rate_limit_error",
     openai: "insufficient_quota",
     code: "insufficient_quota",
+  },
+  "unpriced-model": {
+    status: 403,
+    anthropic: "permission_error",
+    openai: "invalid_request_error",
+    code: "unpriced_model",
   },
   draining: { status: 503, anthropic: "overloaded_error", openai: "server_error", code: "server_shutting_down" },
   loop: { status: 508, anthropic: "api_error", openai: "server_error", code: "loop_detected" },

@@ -6,6 +6,7 @@ import type { OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { estimateTokens, type ReplyFigures, ReplyUsage } from "../reply/reply-usage.ts";
+import { replyCost } from "./charged-pass.ts";
 import { savedNanos } from "./saved-nanos.ts";
 
 interface AccountInput {
@@ -63,16 +64,7 @@ export class ExchangeAccount {
     const inputTokens = this.#sent?.tokens ?? estimateTokens(bytes);
     const figures = usage.figures({ model: open.row.model, inputTokens, prices });
     this.#count(figures);
-    const { nanos, outputTokens } = figures;
-    onEvent({
-      kind: "reply-cost",
-      user,
-      model: figures.model,
-      nanos,
-      inputTokens: figures.inputTokens,
-      outputTokens,
-      source: figures.source,
-    });
+    onEvent(replyCost(user, figures));
   }
 
   /** By how many tokens the client's own request is larger than what was sent: estimated by their bytes. */

@@ -5,14 +5,14 @@ import type { Exchange } from "../exchange/exchange.ts";
 import { describeError } from "../exchange/describe-error.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
 import type { GatewayListener, RequestEnd, RequestOperation } from "../operate/gateway-event.ts";
-import type { Identity, UserRegistry } from "../operate/users.ts";
+import type { ClientAccount, Identity, UserRegistry } from "../operate/users.ts";
 import { hopHeader } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { type AllowedNames, asksForWebSocket, checkRequest, type Refusal } from "./check-request.ts";
 import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
 import { readBody, streamBody } from "./read-body.ts";
 import { ResponseReply } from "./response-reply.ts";
-import { type OwnPage, parseRoute, type Route } from "./route.ts";
+import { isPathAllowed, type OwnPage, parseRoute, type Route } from "./route.ts";
 
 export interface HandlerDeps {
   readonly exchange: Exchange;
@@ -25,6 +25,8 @@ export interface HandlerDeps {
   readonly servePage: (page: OwnPage, http: HttpPair) => void;
   readonly onEvent: GatewayListener;
   readonly bodyIdleMs?: number | undefined;
+  /** Paths of the config that pass for all users: see `isPathAllowed`. */
+  readonly paths?: (() => readonly string[]) | undefined;
   /** What this gateway sends with its own requests: one of them that comes back must not be sent again. */
   readonly hop?: string | undefined;
 }
@@ -97,6 +99,9 @@ export class RequestHandler {
     const user = users.identify(request.headers, provider === "anthropic" ? "anthropic" : "openai");
     if (user.kind === "unknown")
       return this.#refuse(pair, { provider, error: "unknown-key", message: "This gateway does not know the key." });
+    const account = users.account(user.name, provider === "anthropic" ? "anthropic" : "openai");
+    if (route.kind === "pass" && !isPathAllowed({ method: request.method, route, account, paths: this.#deps.paths?.() }))
+      return this.#refuse(pair, { provider, error: "forbidden", message: "The operator has not opened this path." });
     const admission = users.admit(user.name);
     if (admission.kind !== "admitted") return this.#refuse(pair, { provider, error: admission.kind, ...admission });
     const operation: RequestOperation = route.kind === "exchange" ? route.operation : "pass";
@@ -121,7 +126,7 @@ export class RequestHandler {
         bytesOut: reply.bytes,
       });
     try {
-      const bytesIn = await this.#exchange(pair, { route, provider, user, reply, signal: client.signal });
+      const bytesIn = await this.#exchange(pair, { route, provider, user, account, reply, signal: client.signal });
       const outcome = response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone";
       tellEnd({ bytesIn, outcome, error: reply.ownError });
     } catch (error) {
@@ -131,7 +136,7 @@ export class RequestHandler {
   }
 
   /** Resolves with the size of the client's body. */
-  async #exchange(pair: HttpPair, { route, provider, user, reply, signal }: Admitted): Promise<number> {
+  async #exchange(pair: HttpPair, { route, provider, user, account, reply, signal }: Admitted): Promise<number> {
     const { exchange, upstream, bodyIdleMs: idleMsMax = bodyIdleMsMax } = this.#deps;
     const { request } = pair;
     const { method = "GET" } = request;
@@ -157,7 +162,7 @@ export class RequestHandler {
     }
     const { operation, path, project } = route;
     await exchange(
-      { user: user.name, provider, operation, method, path, headers, project, body: body.bytes, signal },
+      { user: user.name, provider, operation, method, path, headers, project, body: body.bytes, account, signal },
       reply,
     );
     return body.bytes.byteLength;
@@ -201,6 +206,7 @@ interface Target {
 
 interface Admitted extends Target {
   readonly user: Extract<Identity, { kind: "user" }>;
+  readonly account: ClientAccount;
   readonly reply: ResponseReply;
   readonly signal: AbortSignal;
 }

@@ -87,9 +87,9 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   const reload = (next: GatewayConfig): ConfigDifference => {
     const running = parts.config;
     const difference = compareConfigs(running, next);
-    const { names, origins, drainSeconds, context } = next;
+    const { names, origins, drainSeconds, context, paths, prices } = next;
     const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
-    const config = { ...running, users: next.users, names, origins, drainSeconds, context, tls };
+    const config = { ...running, users: next.users, names, origins, drainSeconds, context, paths, prices, tls };
     // The new users may be right for the new address only, which waits for a restart.
     const refused = findProblem(config);
     if (refused !== undefined) return { changed: [], afterRestart: [], refused };
@@ -167,6 +167,7 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     servePage: (page, http) => serveOwnPage(pages, { page, http }),
     onEvent,
     bodyIdleMs: timeouts.bodyIdleMs,
+    paths: () => parts.config.paths ?? [],
     hop,
   });
   const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config), config };

@@ -13,6 +13,8 @@ const liveKeys = [
   "drainSeconds",
   "tls",
   "context",
+  "paths",
+  "prices",
 ] as const satisfies (keyof GatewayConfig)[];
 const startKeys = ["upstream", "host", "port", "insecure", "log"] as const satisfies (keyof GatewayConfig)[];
 

@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import { tryParseJson } from "palimpsest/internal/schema/json";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { policyNames, savingLevels } from "palimpsest/internal/schema/policy-names";
 import { z } from "zod";
 import { portDefault } from "../limits.ts";
@@ -44,6 +45,17 @@ const contextForm = z.strictObject({
 });
 export type ContextConfig = z.infer<typeof contextForm>;
 
+const price = z.number().nonnegative();
+
+/** Dollars per million tokens. What is read from a cache or written to it costs as much as other input, if nothing is said. */
+const pricesForm = z.strictObject({
+  input: price,
+  output: price,
+  cacheRead: price.optional(),
+  cacheWrite5m: price.optional(),
+  cacheWrite1h: price.optional(),
+});
+
 /** `gateway.json`. All fields may be left out. */
 const configForm = z.strictObject({
   upstream: z.strictObject({ anthropic: address.optional(), openai: address.optional() }).optional(),
@@ -67,6 +79,8 @@ const configForm = z.strictObject({
     .optional(),
   drainSeconds: z.number().nonnegative().max(drainSecondsMax).optional(),
   log: z.string().min(1).optional(),
+  paths: z.array(z.string().startsWith("/", "a path begins with /")).optional(),
+  prices: z.record(z.string().min(1), pricesForm).optional(),
   context: contextForm.optional(),
 });
 type WrittenConfig = z.infer<typeof configForm>;
@@ -87,6 +101,10 @@ export interface GatewayConfig {
   /** Absolute path of the event log. */
   readonly log?: string | undefined;
   readonly context: ContextConfig;
+  /** Paths beside the model APIs for users with a key of the operator, or with a limit of spend. */
+  readonly paths?: readonly string[] | undefined;
+  /** The operator's own, before the known ones. */
+  readonly prices?: readonly ModelOverride[] | undefined;
 }
 
 export type ConfigOutcome =
@@ -194,6 +212,11 @@ function completeConfig(config: WrittenConfig, around: Surroundings): GatewayCon
     drainSeconds: config.drainSeconds ?? drainSecondsDefault,
     log: log === undefined ? undefined : resolve(around.folder, log),
     context: config.context ?? {},
+    paths: config.paths ?? [],
+    prices: Object.entries(config.prices ?? {}).map(([id, { input, output, ...cache }]) => {
+      const { cacheRead = input, cacheWrite5m = input, cacheWrite1h = input } = cache;
+      return { id, prices: { input, output, cacheRead, cacheWrite5m, cacheWrite1h } };
+    }),
   };
 }
 

@@ -151,6 +151,16 @@ describe("the config", () => {
     });
   });
 
+  it("has prices of models that are not known, and paths that are open to all users", async () => {
+    const prices = { "gpt-9": { input: 2, output: 9, cacheRead: 0.2 } };
+    expect(readConfig({ path: await written({ prices, paths: ["/v1/files"] }), env: {} })).toMatchObject({
+      config: {
+        paths: ["/v1/files"],
+        prices: [{ id: "gpt-9", prices: { input: 2, output: 9, cacheRead: 0.2, cacheWrite5m: 2, cacheWrite1h: 2 } }],
+      },
+    });
+  });
+
   it.each([
     ["{", "is no JSON"],
     [{ prot: 1 }, 'Unrecognized key: "prot"'],

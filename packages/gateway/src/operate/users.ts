@@ -37,6 +37,13 @@ export type Identity =
   | { readonly kind: "user"; readonly name: string; readonly headers: IncomingHttpHeaders }
   | { readonly kind: "unknown" };
 
+/** On whose account a request goes. */
+export interface ClientAccount {
+  /** `operator`: the key is shared, so that the upstream can't tell this user from others. */
+  readonly key: "client" | "operator";
+  readonly spend: "limited" | "unlimited";
+}
+
 export type Admission =
   | { readonly kind: "admitted" }
   /** `retryAfter`: seconds. */
@@ -72,6 +79,14 @@ export class UserRegistry {
 
   get names(): readonly string[] {
     return [...this.#userByName.keys()];
+  }
+
+  account(name: string, api: keyof UpstreamKeys): ClientAccount {
+    const user = this.#userByName.get(name);
+    return {
+      key: user?.upstreamKeys[api] === undefined ? "client" : "operator",
+      spend: user?.usdPerDay === undefined ? "unlimited" : "limited",
+    };
   }
 
   /** `headers` of the identity go upstream: the gateway key is not among them. */
