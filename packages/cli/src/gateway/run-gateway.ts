@@ -213,4 +213,10 @@ const describeFailure = (
 ): Failure =>
   code === "EADDRINUSE"
     ? portInUse(port)
-    : failure({ code: exitCode.machine, message, hint: "Choose another address or port." });
+    : failure({
+        code: exitCode.machine,
+        message,
+        ...(code.startsWith("EADDR") || (code === "EACCES" && port < 1_024)
+          ? { hint: "Choose another address or port." }
+          : {}),
+      });
