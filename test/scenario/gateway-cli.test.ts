@@ -96,6 +96,22 @@ describe("palimpsest gateway", () => {
     expect((await called(world, "gateway", "status")).code).toBe(3);
   });
 
+  it("stop waits for the one it asked to end; a stopped process is not waited for", async () => {
+    const world = await createWorld();
+    const gateway = await startGateway(world);
+    gateway.child.kill("SIGSTOP");
+    const status = await palimpsest(world, "gateway", "status");
+    expect([status.code, status.err]).toEqual([5, expect.stringContaining("does not answer")]);
+    gateway.child.kill("SIGCONT");
+    const stopping = called(world, "gateway", "stop");
+    await gateway.ended;
+    // Another one takes its place at once.
+    const path = join(world.home, "gateway", "running.json");
+    await writeFile(path, JSON.stringify({ pid: process.pid, url: "http://127.0.0.1:9" }), { mode: 0o600 });
+    expect((await stopping).code).toBe(0);
+    await rm(path);
+  });
+
   it("does not start beyond this machine without TLS and keys, nor with a config that is wrong", async () => {
     const { home } = await createWorld();
     const said = await called({ home }, "gateway", "--host", "0.0.0.0");

@@ -22,7 +22,7 @@ export async function askGateway({
   const headers = { host: "localhost", ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }) };
   return await new Promise((resolve) => {
     const leave = (): void => resolve(undefined);
-    request(`${url}${path}`, { timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false }, (response) => {
+    const asked = request(`${url}${path}`, { timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {
@@ -32,9 +32,10 @@ export async function askGateway({
       response.on("end", () => resolve({ status: response.statusCode ?? 0, value: tryParseJson(text) }));
       response.on("error", leave).on("close", leave);
     })
-      .on("timeout", leave)
       .on("error", leave)
-      .end();
+      // Else its connection keeps this process running.
+      .on("timeout", () => asked.destroy());
+    asked.end();
   });
 }
 
