@@ -99,10 +99,15 @@ describe("the gateway's own pages", () => {
   });
 
   it("show a user that user's own conversations and money alone", async () => {
-    const { get } = await openGateway({ users }, { state });
+    const { get, post, config } = await openGateway({ users }, { state });
+    for (const key of ["plk_ada", "plk_eve", "plk_eve"]) await (await post({ "x-api-key": key })).text();
+    await post({ "x-api-key": "unknown" });
     const text = await (await get("/palimpsest/status.json", "plk_ada")).text();
     expect(text).toContain("c-ada");
     expect(text).not.toContain("eve");
+    expect(JSON.parse(text)).toMatchObject({ requests: 1, running: 0, ownErrors: 0, upstream: [] });
+    expect(text).not.toContain(config.upstream.anthropic);
+    expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({ requests: 3, ownErrors: 1 });
     expect((await get("/palimpsest/metrics", "plk_ada")).status).toBe(401);
   });
 

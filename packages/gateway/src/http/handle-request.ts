@@ -25,6 +25,7 @@ export interface HandlerDeps {
   readonly servePage: (page: OwnPage, http: HttpPair) => void;
   readonly onEvent: GatewayListener;
   readonly bodyIdleMs?: number | undefined;
+  readonly stalledMs?: number | undefined;
   /** Paths of the config that pass for all users: see `isPathAllowed`. */
   readonly paths?: (() => readonly string[]) | undefined;
   /** What this gateway sends with its own requests: one of them that comes back must not be sent again. */
@@ -107,8 +108,9 @@ export class RequestHandler {
     const operation: RequestOperation = route.kind === "exchange" ? route.operation : "pass";
     const start = { id: (this.#count += 1), user: user.name, provider, operation };
     const startedAt = performance.now();
-    onEvent({ kind: "request-start", ...start });
-    const reply = new ResponseReply(response);
+    const { traceparent } = request.headers;
+    onEvent({ kind: "request-start", ...start, ...(typeof traceparent === "string" ? { traceparent } : {}) });
+    const reply = new ResponseReply(response, { stalledMs: this.#deps.stalledMs });
     const client = new AbortController();
     response.once("close", () => {
       if (!response.writableFinished) client.abort();

@@ -29,6 +29,8 @@ export interface RequestStart {
   readonly user: string;
   readonly provider: Provider;
   readonly operation: RequestOperation;
+  /** The client's own span, if it sent one. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface RequestEnd {

@@ -321,6 +321,20 @@ describe("what happened", () => {
 describe("with an SDK of OpenTelemetry", () => {
   afterEach(() => trace.disable());
 
+  it("a span has the client's own as its parent, if it sent one", () => {
+    const exporter = new InMemorySpanExporter();
+    trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
+    const record = recordSpans();
+    const [traceId, spanId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    for (const traceparent of [`00-${traceId}-${spanId}-01`, `00-${"0".repeat(32)}-${spanId}-01`, "x", undefined]) {
+      record({ kind: "request-start", id: 1, user: "a", provider: "anthropic", operation: "create", traceparent });
+      record(end);
+    }
+    const spans = exporter.getFinishedSpans();
+    expect(spans.map((span) => span.parentSpanContext?.spanId)).toEqual([spanId, undefined, undefined, undefined]);
+    expect(spans[0]?.spanContext().traceId).toBe(traceId);
+  });
+
   it("each request is a span, with names and numbers only", () => {
     const exporter = new InMemorySpanExporter();
     const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
