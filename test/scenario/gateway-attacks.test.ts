@@ -288,6 +288,28 @@ it("a request that comes back to its own gateway is refused, and not sent round 
   expect([reply.status, reply.headers.get("x-palimpsest-error")]).toEqual([508, "loop"]);
 });
 
+it("a client that does not read its reply is not waited for without end", async () => {
+  let isOver = false;
+  const { port, events } = await openGateway(
+    {},
+    {
+      timeouts: { stalledMs: 100 },
+      createExchange: () => async (request, reply) => {
+        reply.head(200, {});
+        while (!request.signal.aborted) await reply.write(Buffer.alloc(1024 * 1024));
+        isOver = true;
+      },
+    },
+  );
+  const socket = connect(port, "127.0.0.1", () =>
+    socket.write(`${head([post, host, "Content-Length: 2"])}{}`),
+  );
+  closers.push(async () => void socket.destroy());
+  socket.on("error", () => undefined).pause();
+  await expect.poll(() => isOver, { timeout: 5_000 }).toBe(true);
+  await expect.poll(() => events.find(({ kind }) => kind === "request-end")).toMatchObject({ outcome: "client-gone" });
+});
+
 it("a token for one API never goes to the other, also behind a project in the path", async () => {
   const elsewhere = await openGateway();
   const { url, received } = await openGateway();

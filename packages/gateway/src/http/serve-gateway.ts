@@ -38,6 +38,7 @@ interface GatewayTimeouts {
   readonly requestHeadMs?: number | undefined;
   readonly bodyMs?: number | undefined;
   readonly bodyIdleMs?: number | undefined;
+  readonly stalledMs?: number | undefined;
 }
 
 export interface ExchangeDeps {
@@ -167,6 +168,7 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     servePage: (page, http) => serveOwnPage(pages, { page, http }),
     onEvent,
     bodyIdleMs: timeouts.bodyIdleMs,
+    stalledMs: timeouts.stalledMs,
     paths: () => parts.config.paths ?? [],
     hop,
   });

@@ -6,6 +6,7 @@ import { ByteQueue } from "./byte-queue.ts";
 import { type Headers, hopHeader, returnHeaders } from "./headers.ts";
 import {
   connectionIdleMs,
+  connectionWaitMsMax,
   connectMsMax,
   heldReplyBytesMax,
   replyHeadMsMax,
@@ -84,6 +85,9 @@ export interface UpstreamUrls {
 export interface UpstreamTimeouts {
   readonly headMs?: number | undefined;
   readonly idleMs?: number | undefined;
+  readonly waitMs?: number | undefined;
+  /** Connections to one upstream. */
+  readonly connections?: number | undefined;
 }
 
 /** Connections to the upstreams, kept open between requests. HTTP/1.1: a reply of its own connection is never held up by another. */
@@ -126,14 +130,18 @@ export class UpstreamPools implements Upstream {
 interface Target {
   readonly pool: Pool;
   readonly prefix: string;
+  readonly waitMs: number;
 }
 
-function openTarget(address: string | undefined, { headMs, idleMs }: UpstreamTimeouts): Target | undefined {
+function openTarget(
+  address: string | undefined,
+  { headMs, idleMs, waitMs = connectionWaitMsMax, connections = upstreamConnectionsMax }: UpstreamTimeouts,
+): Target | undefined {
   if (address === undefined) return undefined;
   const url = parseUpstreamUrl(address);
   if (url.kind === "wrong") throw new TypeError(url.message);
   const pool = new Pool(url.origin, {
-    connections: upstreamConnectionsMax,
+    connections,
     pipelining: 1,
     allowH2: false,
     connect: { timeout: connectMsMax },
@@ -141,13 +149,13 @@ function openTarget(address: string | undefined, { headMs, idleMs }: UpstreamTim
     headersTimeout: headMs ?? replyHeadMsMax,
     bodyTimeout: idleMs ?? replyIdleMsMax,
   });
-  return { pool, prefix: url.prefix };
+  return { pool, prefix: url.prefix, waitMs };
 }
 
-function dispatch({ pool, prefix }: Target, request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
+function dispatch({ pool, prefix, waitMs }: Target, request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
   const { method, path, headers, body, signal } = request;
   if (signal.aborted) return Promise.resolve(cancelled);
-  const handler = new ReplyHandler({ signal, requestBody: body });
+  const handler = new ReplyHandler({ signal, requestBody: body, waitMs });
   try {
     pool.dispatch({ method, path: `${prefix}${path}`, headers, body: toBody(body) }, handler);
   } catch (error) {
@@ -166,6 +174,11 @@ function toBody(body: UpstreamRequest["body"]): Uint8Array | Readable | null {
 
 const cancelled: UpstreamFailure = { kind: "failed", why: "cancelled", message: "The client went away." };
 
+const noConnection: Omit<UpstreamFailure, "kind"> = {
+  why: "timeout",
+  message: "All connections to the upstream are in use.",
+};
+
 /** Turns the callbacks of undici into an outcome and its body. Web streams would cost more for each chunk (docs/dependencies.md). */
 class ReplyHandler implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<UpstreamReply | UpstreamFailure>;
@@ -173,14 +186,19 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #requestBody: UpstreamRequest["body"];
   readonly #body: ByteQueue;
+  readonly #waiting: NodeJS.Timeout;
+  #isGivenUp = false;
   #controller: Dispatcher.DispatchController | undefined;
 
   constructor({
     signal,
     requestBody,
+    waitMs,
   }: {
     readonly signal: AbortSignal;
     readonly requestBody: UpstreamRequest["body"];
+    /** For a connection. */
+    readonly waitMs: number;
   }) {
     const { promise, resolve } = Promise.withResolvers<UpstreamReply | UpstreamFailure>();
     this.outcome = promise;
@@ -189,11 +207,17 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     this.#requestBody = requestBody;
     this.#body = new ByteQueue({ onTake: () => this.#resume(), onCancel: () => this.#cancel() });
     signal.addEventListener("abort", this.#cancel, { once: true });
+    this.#waiting = setTimeout(() => {
+      this.#isGivenUp = true;
+      this.fail(new UpstreamBroken(noConnection));
+    }, waitMs);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    clearTimeout(this.#waiting);
     this.#controller = controller;
     if (this.#signal.aborted) this.#cancel();
+    else if (this.#isGivenUp) controller.abort(new UpstreamBroken(noConnection));
   }
 
   onResponseStart(
@@ -221,6 +245,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   }
 
   fail(error: unknown): void {
+    clearTimeout(this.#waiting);
     this.#signal.removeEventListener("abort", this.#cancel);
     const isOurs =
       this.#signal.aborted || (this.#requestBody instanceof Readable && this.#requestBody.errored !== null);
@@ -235,6 +260,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
 
   /** A request that still waits for a connection has no controller: it is ended when it gets one. */
   readonly #cancel = (): void => {
+    clearTimeout(this.#waiting);
     this.#resolve(cancelled);
     this.#body.end(new UpstreamBroken(cancelled));
     this.#controller?.abort(new UpstreamBroken(cancelled));
