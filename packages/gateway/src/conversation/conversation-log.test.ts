@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -37,13 +37,15 @@ it("what can't be read is not taken for empty, and not written over", async () =
 it("beyond the limit the conversation that was asked the longest ago is forgotten, also after a restart", async () => {
   const path = join(await mkdtemp(join(tmpdir(), "palimpsest-log-")), "conversations.jsonl");
   const facts = { user: "local", project: undefined, client: undefined };
+  const lines = Array.from({ length: conversationsMax }, (_, at) =>
+    JSON.stringify({ id: `c${at}`, scope: `c${at}`, tools: "", user: "local" }),
+  );
+  await writeFile(path, `${lines.join("\n")}\n`);
   const first = await ConversationLog.open(path);
-  const add = (log: ConversationLog, id: string) => log.add({ id, scope: id, tools: "" }, facts);
-  for (let at = 0; at < conversationsMax; at += 1) void add(first, `c${at}`);
   first.note("c0", { list: "a", tail: [] });
   await first.close();
   const log = await ConversationLog.open(path);
-  await add(log, "new");
+  await log.add({ id: "new", scope: "new", tools: "" }, facts);
   expect(["c0", "c1", "c2"].map((id) => log.index.get(id) !== undefined)).toEqual([true, false, true]);
   await log.close();
 });
