@@ -301,9 +301,7 @@ it("a client that does not read its reply is not waited for without end", async 
       },
     },
   );
-  const socket = connect(port, "127.0.0.1", () =>
-    socket.write(`${head([post, host, "Content-Length: 2"])}{}`),
-  );
+  const socket = connect(port, "127.0.0.1", () => socket.write(`${head([post, host, "Content-Length: 2"])}{}`));
   closers.push(async () => void socket.destroy());
   socket.on("error", () => undefined).pause();
   await expect.poll(() => isOver, { timeout: 5_000 }).toBe(true);

@@ -161,7 +161,15 @@ describe("several users", () => {
         createExchange:
           ({ onEvent }) =>
           async ({ user }, reply) => {
-            onEvent({ kind: "reply-cost", user, model: "m", nanos: 1e9, inputTokens: 1, outputTokens: 1, source: "said" });
+            onEvent({
+              kind: "reply-cost",
+              user,
+              model: "m",
+              nanos: 1e9,
+              inputTokens: 1,
+              outputTokens: 1,
+              source: "said",
+            });
             reply.head(200, {});
             await reply.end();
           },

@@ -22,7 +22,8 @@ const post = (path: string, body: object, signal?: AbortSignal) =>
     ...(signal === undefined ? {} : { signal }),
   });
 
-const costs = (): readonly ReplyCost[] => world.events.filter((event): event is ReplyCost => event.kind === "reply-cost");
+const costs = (): readonly ReplyCost[] =>
+  world.events.filter((event): event is ReplyCost => event.kind === "reply-cost");
 const chargedUsd = (): number => costs().reduce((sum, { nanos }) => sum + nanos, 0) / 1e9;
 const paidUsd = (): number => world.traffic.reduce((sum, { usd }) => sum + usd, 0);
 
@@ -84,7 +85,12 @@ describe("what a user is charged", () => {
       simulator: { responder: moves(), seed: 1 },
       answer: async (request) =>
         new URL(request.url).pathname === "/v1/responses"
-          ? Response.json({ id: "resp_1", model: "gpt-5-mini", output: [], usage: { input_tokens: 1e6, output_tokens: 0 } })
+          ? Response.json({
+              id: "resp_1",
+              model: "gpt-5-mini",
+              output: [],
+              usage: { input_tokens: 1e6, output_tokens: 0 },
+            })
           : undefined,
     });
     await (await post("/v1/responses", { model: "gpt-5-mini", input: "x", previous_response_id: "resp_0" })).text();
@@ -142,7 +148,10 @@ describe("a streamed chat completion", () => {
       simulator: { responder: moves(), seed: 1 },
       answer: async (request) =>
         (await request.text()).includes("stream_options")
-          ? Response.json({ error: { message: "Unknown field: stream_options", type: "invalid_request_error" } }, { status })
+          ? Response.json(
+              { error: { message: "Unknown field: stream_options", type: "invalid_request_error" } },
+              { status },
+            )
           : undefined,
     });
     const first = await (await post("/v1/chat/completions", chat)).text();

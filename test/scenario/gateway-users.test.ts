@@ -65,7 +65,10 @@ const users = ["ada", "eve"].map((name) => ({
 async function openWorld(change: Partial<GatewayConfig> = {}) {
   const upstream = await serveModel();
   const home = await mkdtemp(join(tmpdir(), "gateway-users-"));
-  const read = readConfig({ env: {}, overrides: { port: 0, upstream: { anthropic: upstream.url, openai: upstream.url } } });
+  const read = readConfig({
+    env: {},
+    overrides: { port: 0, upstream: { anthropic: upstream.url, openai: upstream.url } },
+  });
   if (read.kind !== "config") throw new Error(read.message);
   const events: GatewayEvent[] = [];
   const gateway = await openGateway({
@@ -97,7 +100,9 @@ async function openWorld(change: Partial<GatewayConfig> = {}) {
   };
   /** What the model got back from its last call. */
   const recalled = (): string =>
-    JSON.stringify(listField(upstream.bodies.at(-1) ?? {}, "messages").filter((one) => JSON.stringify(one).includes("tool_result")));
+    JSON.stringify(
+      listField(upstream.bodies.at(-1) ?? {}, "messages").filter((one) => JSON.stringify(one).includes("tool_result")),
+    );
   return { gateway, home, events, upstream, ask, status, recalled };
 }
 

@@ -22,16 +22,20 @@ export async function askGateway({
   const headers = { host: "localhost", ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }) };
   return await new Promise((resolve) => {
     const leave = (): void => resolve(undefined);
-    const asked = request(`${url}${path}`, { timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        text += chunk;
-        if (text.length > answerCharsMax) response.destroy();
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, value: tryParseJson(text) }));
-      response.on("error", leave).on("close", leave);
-    })
+    const asked = request(
+      `${url}${path}`,
+      { timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => {
+          text += chunk;
+          if (text.length > answerCharsMax) response.destroy();
+        });
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, value: tryParseJson(text) }));
+        response.on("error", leave).on("close", leave);
+      },
+    )
       .on("error", leave)
       // Else its connection keeps this process running.
       .on("timeout", () => asked.destroy());

@@ -124,9 +124,7 @@ async function readRecord(home: string): Promise<GatewayRecord | undefined> {
 /** Whether the same process still runs, and not a later one with its id. */
 export async function isAlive({ pid, started }: Pick<GatewayRecord, "pid" | "started">): Promise<boolean> {
   const state = await lookAtProcess(pid);
-  return (
-    state.kind === "alive" && (started === undefined || state.started === undefined || state.started === started)
-  );
+  return state.kind === "alive" && (started === undefined || state.started === undefined || state.started === started);
 }
 
 async function askProof(url: string, nonce: string): Promise<string | undefined> {

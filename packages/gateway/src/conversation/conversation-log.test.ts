@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -29,9 +29,11 @@ it("a new conversation is written at once, later lists together, and closing lea
 
 it("what can't be read is not taken for empty, and not written over", async () => {
   const path = join(await mkdtemp(join(tmpdir(), "palimpsest-log-")), "conversations.jsonl");
-  await mkdir(path);
-  await expect(ConversationLog.open(path)).rejects.toMatchObject({ code: "EISDIR" });
-  await expect(ToolBook.open(path)).rejects.toMatchObject({ code: "EISDIR" });
+  // It could be replaced, but not read.
+  await symlink(path, path);
+  await expect(ConversationLog.open(path)).rejects.toMatchObject({ code: "ELOOP" });
+  await expect(ToolBook.open(path)).rejects.toMatchObject({ code: "ELOOP" });
+  expect((await lstat(path)).isSymbolicLink()).toBe(true);
 });
 
 it("beyond the limit the conversation that was asked the longest ago is forgotten, also after a restart", async () => {

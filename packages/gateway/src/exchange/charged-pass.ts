@@ -25,7 +25,11 @@ export async function passCharged(deps: ChargedPassDeps, request: ClientRequest,
   const isRead = account?.key === "operator" || account?.spend === "limited";
   const parsed: Json | undefined = isRead ? tryParseJson(Buffer.from(body).toString("utf8")) : undefined;
   const fields = isObject(parsed) ? parsed : {};
-  if (account?.key === "operator" && provider === "openai-responses" && serverFields.some((name) => hasField(fields, name)))
+  if (
+    account?.key === "operator" &&
+    provider === "openai-responses" &&
+    serverFields.some((name) => hasField(fields, name))
+  )
     return await sendError(reply, {
       provider,
       error: "not-found",
@@ -55,7 +59,8 @@ export async function refuseUnpriced(
   await sendError(reply, {
     provider,
     error: "unpriced-model",
-    message: "The price of this model is not known, and you have a limit of spend: the operator can set `prices` in the config.",
+    message:
+      "The price of this model is not known, and you have a limit of spend: the operator can set `prices` in the config.",
   });
   return true;
 }

@@ -198,7 +198,8 @@ class RunningExchange {
         }
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
         const isPlainer = tries < plainerTriesMax && (await conversation.refused(this.#body, error));
-        if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new OwnFailure(`status ${outcome.status}`));
+        if (!isPlainer)
+          return isOwn ? reply : await this.#sendOwn("refused", new OwnFailure(`status ${outcome.status}`));
         prepared = await conversation.next(this.#body, this.#request.signal);
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
@@ -306,7 +307,8 @@ class RunningExchange {
       await this.#recording?.done;
       await conversation.answer(this.#body, end.calls);
       if (end.client === "complete") return undefined;
-      if (calls >= ownCallsMax) throw new OwnFailure(`tools of the gateway were called ${ownCallsMax} times in one reply`);
+      if (calls >= ownCallsMax)
+        throw new OwnFailure(`tools of the gateway were called ${ownCallsMax} times in one reply`);
       prepared = await conversation.next(this.#body, this.#request.signal);
     } catch (error) {
       if (end.client !== "complete") return await this.#sendOwn("answer", error);

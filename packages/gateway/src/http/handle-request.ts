@@ -101,7 +101,10 @@ export class RequestHandler {
     if (user.kind === "unknown")
       return this.#refuse(pair, { provider, error: "unknown-key", message: "This gateway does not know the key." });
     const account = users.account(user.name, provider === "anthropic" ? "anthropic" : "openai");
-    if (route.kind === "pass" && !isPathAllowed({ method: request.method, route, account, paths: this.#deps.paths?.() }))
+    if (
+      route.kind === "pass" &&
+      !isPathAllowed({ method: request.method, route, account, paths: this.#deps.paths?.() })
+    )
       return this.#refuse(pair, { provider, error: "forbidden", message: "The operator has not opened this path." });
     const admission = users.admit(user.name);
     if (admission.kind !== "admitted") return this.#refuse(pair, { provider, error: admission.kind, ...admission });

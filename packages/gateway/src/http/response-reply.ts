@@ -11,7 +11,10 @@ export class ResponseReply implements ClientReply {
   #isDestroyed = false;
   #ownError: string | string[] | undefined;
 
-  constructor(response: ServerResponse, { stalledMs = stalledClientMsMax }: { readonly stalledMs?: number | undefined } = {}) {
+  constructor(
+    response: ServerResponse,
+    { stalledMs = stalledClientMsMax }: { readonly stalledMs?: number | undefined } = {},
+  ) {
     this.#response = response;
     this.#stalledMs = stalledMs;
   }

@@ -1,4 +1,12 @@
-import { type Context, context, isSpanContextValid, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  context,
+  isSpanContextValid,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
 import type { GatewayListener, RequestEnd, RequestStart } from "./gateway-event.ts";
 
 /**

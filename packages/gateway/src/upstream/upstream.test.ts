@@ -3,7 +3,13 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { askForPlainReply, forwardHeaders, returnHeaders } from "./headers.ts";
-import { UpstreamBroken, UpstreamPools, type UpstreamRequest, type UpstreamSummary, type UpstreamTimeouts } from "./upstream.ts";
+import {
+  UpstreamBroken,
+  UpstreamPools,
+  type UpstreamRequest,
+  type UpstreamSummary,
+  type UpstreamTimeouts,
+} from "./upstream.ts";
 import { isPlainText, parseUpstreamUrl } from "./upstream-url.ts";
 
 const closers: (() => Promise<void> | void)[] = [];

@@ -152,7 +152,10 @@ function openTarget(
   return { pool, prefix: url.prefix, waitMs };
 }
 
-function dispatch({ pool, prefix, waitMs }: Target, request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
+function dispatch(
+  { pool, prefix, waitMs }: Target,
+  request: UpstreamRequest,
+): Promise<UpstreamReply | UpstreamFailure> {
   const { method, path, headers, body, signal } = request;
   if (signal.aborted) return Promise.resolve(cancelled);
   const handler = new ReplyHandler({ signal, requestBody: body, waitMs });
