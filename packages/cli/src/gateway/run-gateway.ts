@@ -108,7 +108,8 @@ async function serveUntilStopped(
   try {
     await place.announce(gateway.url);
     await out.write(`${gateway.url}\n`);
-    say(`Status: ${gateway.url}/palimpsest/status#${secret}`);
+    // Without the key that opens it: what is said here ends up in logs.
+    say(`Status: ${gateway.url}/palimpsest/status (\`palimpsest gateway status\` prints the link with its key)`);
     say("Stop with Ctrl-C.");
     for (const address of Object.values(config.upstream))
       if (address !== undefined && isPlainText(address)) say(`Keys go to ${address} as plain text: it has no TLS.`);
@@ -212,4 +213,10 @@ const describeFailure = (
 ): Failure =>
   code === "EADDRINUSE"
     ? portInUse(port)
-    : failure({ code: exitCode.machine, message, hint: "Choose another address or port." });
+    : failure({
+        code: exitCode.machine,
+        message,
+        ...(code.startsWith("EADDR") || (code === "EACCES" && port < 1_024)
+          ? { hint: "Choose another address or port." }
+          : {}),
+      });

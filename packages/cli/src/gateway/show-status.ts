@@ -74,7 +74,7 @@ function renderStatus(status: GatewayStatus, { url, page }: { readonly url: stri
   const less = totals.inputTokensSent === 0 ? 0 : 1 - totals.inputTokensUsed / totals.inputTokensSent;
   const lines = [
     `${url}  ${status.requests} requests, ${status.running} running, ${status.ownErrors} errors of its own, ${status.failedOpen} passed unchanged after a failure`,
-    `${totals.conversations} conversations: ${Math.round(100 * less)} % fewer input tokens, ${dollars(totals.savedUsd)} saved, ${totals.edits} edits`,
+    `${totals.conversations} conversations: ${Math.round(100 * less)} % fewer input tokens, about ${dollars(totals.savedUsd)} saved, ${totals.edits} edits`,
     ...status.upstream.map(
       ({ api, address, health, lastStatus, lastFailure }) =>
         `${api}: ${health}${describeLast(lastFailure ?? lastStatus)}  ${address}`,
@@ -84,7 +84,7 @@ function renderStatus(status: GatewayStatus, { url, page }: { readonly url: stri
       .slice(0, rowsShown)
       .map(
         ({ id, client = "client", project = "", requests, savedUsd }) =>
-          `  ${id}  ${client}  ${requests} requests, ${dollars(savedUsd)} saved  ${project}`,
+          `  ${id}  ${client}  ${requests} requests, about ${dollars(savedUsd)} saved  ${project}`,
       ),
     `Page: ${page}`,
   ];
@@ -92,5 +92,5 @@ function renderStatus(status: GatewayStatus, { url, page }: { readonly url: stri
 }
 
 const describeLast = (last: string | number | undefined): string => (last === undefined ? "" : ` (${last})`);
-const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
+const dollars = (usd: number): string => `${usd <= -0.005 ? "-" : ""}$${Math.abs(usd).toFixed(2)}`;
 const rowsShown = 20;

@@ -58,8 +58,8 @@ export interface OpenConversation {
   readonly row: MutableRow;
   /** The newest body that was found to be its own. */
   newest: { readonly body: RequestBody; readonly digests: ListDigests } | undefined;
-  /** What its session had cost when that was last told. */
-  paidNanos: number;
+  /** Tokens of the client's own list at its last request, as estimated, and when that was. */
+  lastSent: { readonly tokens: number; readonly at: number } | undefined;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
 }
@@ -177,7 +177,7 @@ export class Conversations implements GatewayState {
       }),
       row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client }),
       newest: undefined,
-      paidNanos: 0,
+      lastSent: undefined,
       running: 0,
     };
     this.#open.set(id, opened);

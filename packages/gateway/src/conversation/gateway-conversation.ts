@@ -16,9 +16,11 @@ import { type ClientList, ClientListWriter, isUntouched, readClientList, writeVi
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
+import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import type { ToolBook } from "./tool-book.ts";
+import { missingUsage } from "./usage-chunk.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -95,6 +97,8 @@ export class GatewayConversation<P extends Provider> {
   /** When the request that is being prepared began. */
   #preparingSince: number | undefined;
   #isClosed = false;
+  /** The upstream did not take a request that asks for the usage of a stream. */
+  #isUsageRefused = false;
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
 
@@ -116,7 +120,7 @@ export class GatewayConversation<P extends Provider> {
    */
   prepare(input: PrepareInput): Promise<PreparedBody> {
     if (this.#preparingSince !== undefined && performance.now() - this.#preparingSince > prepareMsMax)
-      return Promise.reject(new Error("an earlier request is still being prepared"));
+      return Promise.reject(new OwnFailure("an earlier request is still being prepared"));
     return this.#inTurn(async () => {
       this.#preparingSince = performance.now();
       try {
@@ -204,7 +208,7 @@ export class GatewayConversation<P extends Provider> {
 
   async #require(body: RequestBody): Promise<Context<P>> {
     const context = await this.#context;
-    if (context === undefined || this.#current !== body) throw new Error("a newer request has the conversation");
+    if (context === undefined || this.#current !== body) throw new OwnFailure("a newer request has the conversation");
     return context;
   }
 
@@ -234,7 +238,7 @@ export class GatewayConversation<P extends Provider> {
   /** Another program may have the session open for a moment. */
   async #openWhenFree(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     for (let waitedMs = 0; ; waitedMs += busyStepMs) {
-      if (this.#isClosed) throw new Error("the conversation is closed");
+      if (this.#isClosed) throw new OwnFailure("the conversation is closed");
       try {
         return await this.#openContext(fixed, body);
       } catch (error) {
@@ -304,6 +308,7 @@ export class GatewayConversation<P extends Provider> {
       ...binding.fields,
       ...this.#limitField(body, request.maxTokens),
       ...this.#markFields(body),
+      ...this.#usageFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
@@ -333,6 +338,22 @@ export class GatewayConversation<P extends Provider> {
     return asked === undefined || asked.value <= fittingTokens
       ? {}
       : { [asked.name]: Math.min(asked.value, fittingTokens) };
+  }
+
+  /** Whether the request asks for a usage that its client did not ask for. */
+  addsUsage(body: RequestBody): boolean {
+    return Object.keys(this.#usageFields(body)).length > 0;
+  }
+
+  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
+  leaveOutUsage(body: RequestBody): boolean {
+    const isChange = this.addsUsage(body);
+    this.#isUsageRefused = true;
+    return isChange;
+  }
+
+  #usageFields(body: RequestBody): FieldChanges {
+    return this.#isUsageRefused ? {} : missingUsage(this.#options.provider, body);
   }
 
   #markFields(body: RequestBody): FieldChanges {

@@ -1,5 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { ClientRequest } from "../exchange/exchange.ts";
+import type { ClientAccount } from "../operate/users.ts";
 import { pathCharsMax, projectCharsMax } from "./limits.ts";
 
 export type OwnPage = "status" | "status.json" | "metrics" | "health";
@@ -46,6 +47,34 @@ export function parseRoute(method: string, url: string): Route {
   return operation === undefined
     ? { kind: "pass", path: rest }
     : { kind: "exchange", ...operation, path: rest, project };
+}
+
+/** What costs nothing and shows nothing of others. */
+const freePaths: readonly (readonly [method: string, path: string])[] = [
+  ["GET", "/v1/models"],
+  ["POST", "/v1/responses/input_tokens"],
+];
+
+/**
+ * Whether a path that is passed on as it is may be used. With the key of the operator a user would see the files, batches and
+ * responses of all others, and what is done there is not charged: so these need a word of the operator. `paths`: each stands
+ * for itself and what is below it, with any method.
+ */
+export function isPathAllowed({
+  method = "GET",
+  route: { path },
+  account,
+  paths = [],
+}: {
+  readonly method: string | undefined;
+  readonly route: Extract<Route, { kind: "pass" }>;
+  readonly account: ClientAccount;
+  readonly paths?: readonly string[] | undefined;
+}): boolean {
+  if (account.key === "client" && account.spend === "unlimited") return true;
+  const [bare = ""] = path.split("?", 1);
+  const isBelow = (parent: string): boolean => bare === parent || bare.startsWith(`${parent.replace(/\/$/, "")}/`);
+  return freePaths.some(([free, parent]) => method === free && isBelow(parent)) || paths.some(isBelow);
 }
 
 /** The base URL's prefix for a project. */

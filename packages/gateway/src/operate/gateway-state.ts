@@ -13,10 +13,11 @@ export interface ConversationRow {
   readonly project?: string | undefined;
   readonly model: string;
   readonly requests: number;
-  /** What the client sent, in tokens, over all requests. */
+  /** What the client sent, in tokens, over all requests: what was used, and an estimate of what was left out. */
   readonly inputTokensSent: number;
-  /** What went upstream. */
+  /** What went upstream, as its replies say. */
   readonly inputTokensUsed: number;
+  /** An estimate: what the client's own requests would have cost more. Below 0 if edits cost more than they saved. */
   readonly savedUsd: number;
   readonly edits: number;
   /** Milliseconds since 1970. */

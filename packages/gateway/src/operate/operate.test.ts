@@ -87,6 +87,13 @@ describe("users", () => {
     expect([1, 2].map(() => users.admit("ada").kind)).toEqual(["admitted", "rate-limit"]);
   });
 
+  it("may send less than one request a minute, but do get to send it", () => {
+    const { users, pass } = registry({ requestsPerMinute: 0.5 });
+    expect([users.admit("ada").kind, users.admit("ada")]).toMatchObject(["admitted", { retryAfter: 120 }]);
+    pass(120_000);
+    expect(users.admit("ada").kind).toBe("admitted");
+  });
+
   it("are refused once the day's money is spent, until midnight", () => {
     expect(registry({ usdPerDay: 5 }, 4.99).users.admit("ada").kind).toBe("admitted");
     expect(registry({ usdPerDay: 5 }, 5).users.admit("ada")).toMatchObject({ kind: "spend-limit", retryAfter: 86_400 });
@@ -144,11 +151,26 @@ describe("the config", () => {
     });
   });
 
+  it("has prices of models that are not known, and paths that are open to all users", async () => {
+    const prices = { "gpt-9": { input: 2, output: 9, cacheRead: 0.2 } };
+    expect(readConfig({ path: await written({ prices, paths: ["/v1/files"] }), env: {} })).toMatchObject({
+      config: {
+        paths: ["/v1/files"],
+        prices: [{ id: "gpt-9", prices: { input: 2, output: 9, cacheRead: 0.2, cacheWrite5m: 2, cacheWrite1h: 2 } }],
+      },
+    });
+  });
+
   it.each([
     ["{", "is no JSON"],
     [{ prot: 1 }, 'Unrecognized key: "prot"'],
     [{ port: 70_000 }, "port: Too big"],
     [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: write an address"],
+    [{ upstream: { anthropic: "https://a:b@host.example" } }, "upstream.anthropic: an upstream's address has no user"],
+    [{ upstream: { openai: "https://host.example/v1?x=1" } }, "upstream.openai: an upstream's address has no user"],
+    [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is the user of this machine"],
+    [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the address of the gateway itself"],
+    [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the address of the gateway"],
     [{ upstream: {} }, "no upstream is set"],
     [{ host: "0.0.0.0" }, "set tls (cert, key), or say --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],
@@ -233,6 +255,7 @@ describe("what happened", () => {
       nanos: 1_500_000_000,
       inputTokens: 7,
       outputTokens: 3,
+      source: "said",
     });
     const text = metrics.render(noConversations);
     const lines = text.split("\n");
@@ -297,6 +320,20 @@ describe("what happened", () => {
 
 describe("with an SDK of OpenTelemetry", () => {
   afterEach(() => trace.disable());
+
+  it("a span has the client's own as its parent, if it sent one", () => {
+    const exporter = new InMemorySpanExporter();
+    trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
+    const record = recordSpans();
+    const [traceId, spanId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    for (const traceparent of [`00-${traceId}-${spanId}-01`, `00-${"0".repeat(32)}-${spanId}-01`, "x", undefined]) {
+      record({ kind: "request-start", id: 1, user: "a", provider: "anthropic", operation: "create", traceparent });
+      record(end);
+    }
+    const spans = exporter.getFinishedSpans();
+    expect(spans.map((span) => span.parentSpanContext?.spanId)).toEqual([spanId, undefined, undefined, undefined]);
+    expect(spans[0]?.spanContext().traceId).toBe(traceId);
+  });
 
   it("each request is a span, with names and numbers only", () => {
     const exporter = new InMemorySpanExporter();

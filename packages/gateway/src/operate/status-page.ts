@@ -81,7 +81,7 @@ const figures = [
   ["running", "Running requests"],
   ["requests", "Requests"],
   ["conversations", "Conversations"],
-  ["saved", "Saved"],
+  ["saved", "Saved (estimated)"],
   ["removed", "Input tokens less"],
   ["edits", "Edits"],
   ["errors", "Own errors"],

@@ -48,15 +48,33 @@ export interface StatusOptions {
 
 type LastOutcome = Pick<Extract<GatewayEvent, { kind: "upstream" }>, "status" | "why"> & { readonly at: number };
 
+interface Counts {
+  running: number;
+  requests: number;
+  ownErrors: number;
+  failedOpen: number;
+}
+
+const noCounts = (): Counts => ({ running: 0, requests: 0, ownErrors: 0, failedOpen: 0 });
+
+function countEvent(counts: Counts, event: GatewayEvent): void {
+  if (event.kind === "request-start") counts.running += 1;
+  if (event.kind === "request-end") {
+    counts.running -= 1;
+    counts.requests += 1;
+    if (event.error !== undefined) counts.ownErrors += 1;
+  }
+  if (event.kind === "refused") counts.ownErrors += 1;
+  if (event.kind === "failed-open") counts.failedOpen += 1;
+}
+
 /** Follows events, for one look at the whole. */
 export class StatusBoard {
   readonly #options: StatusOptions;
   readonly #startedAt: number;
   readonly #lastByApi = new Map<string, LastOutcome>();
-  #requests = 0;
-  #running = 0;
-  #ownErrors = 0;
-  #failedOpen = 0;
+  readonly #all = noCounts();
+  readonly #countsByUser = new Map<string, Counts>();
 
   constructor(options: StatusOptions) {
     this.#options = options;
@@ -64,14 +82,12 @@ export class StatusBoard {
   }
 
   record(event: GatewayEvent): void {
-    if (event.kind === "request-start") this.#running += 1;
-    if (event.kind === "request-end") {
-      this.#running -= 1;
-      this.#requests += 1;
-      if (event.error !== undefined) this.#ownErrors += 1;
+    countEvent(this.#all, event);
+    if ("user" in event) {
+      const counts = this.#countsByUser.get(event.user) ?? noCounts();
+      this.#countsByUser.set(event.user, counts);
+      countEvent(counts, event);
     }
-    if (event.kind === "refused") this.#ownErrors += 1;
-    if (event.kind === "failed-open") this.#failedOpen += 1;
     // A client that went away says nothing about the upstream.
     if (event.kind === "upstream" && event.why !== "cancelled")
       this.#lastByApi.set(event.provider === "anthropic" ? "anthropic" : "openai", {
@@ -91,11 +107,9 @@ export class StatusBoard {
       version,
       startedAt: this.#startedAt,
       now: now(),
-      running: this.#running,
-      requests: this.#requests,
-      ownErrors: this.#ownErrors,
-      failedOpen: this.#failedOpen,
-      upstream: Object.entries(upstream()).flatMap(([api, address]) =>
+      ...(user === undefined ? this.#all : (this.#countsByUser.get(user) ?? noCounts())),
+      // Where requests go is the operator's.
+      upstream: Object.entries(user === undefined ? upstream() : {}).flatMap(([api, address]) =>
         address === undefined ? [] : [this.#health(api, address)],
       ),
       spendToday: (user === undefined ? users() : [user]).map((name) => ({ user: name, usd: spend.usdToday(name) })),
