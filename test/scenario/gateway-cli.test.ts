@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -41,8 +41,8 @@ async function createWorld() {
 }
 
 /** `palimpsest gateway` as a process, once it has said its address. */
-async function startGateway(world: { readonly home: string }) {
-  const child = spawn(process.execPath, [launcher, "gateway"], {
+async function startGateway(world: { readonly home: string }, ...args: readonly string[]) {
+  const child = spawn(process.execPath, [launcher, "gateway", ...args], {
     ...callingEnvironment(world),
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -90,6 +90,19 @@ describe("palimpsest gateway", () => {
     gateway.child.kill("SIGTERM");
     expect(await gateway.ended).toBe(0);
     expect((await called(world, "gateway", "status")).code).toBe(3);
+  });
+
+  it("takes over a config that is written after its start, and keeps it if the file is deleted", async () => {
+    const { home, upstream } = await createWorld();
+    const path = join(home, "gateway.json");
+    await rm(path);
+    const gateway = await startGateway({ home }, "--port=0", `--upstream=${upstream}`);
+    await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 } }));
+    await expect.poll(gateway.messages).toContain("Changed: context.");
+    await rm(path);
+    await expect.poll(gateway.messages).toContain(`not taken over: there is no ${path}`);
+    await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 }, drainSeconds: 1 }));
+    await expect.poll(gateway.messages).toContain("Changed: drainSeconds.");
   });
 
   it("does not start beyond this machine without TLS and keys, nor with a config that is wrong", async () => {
