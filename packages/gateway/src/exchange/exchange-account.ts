@@ -59,7 +59,8 @@ export class ExchangeAccount {
 
   #tellCost(context: Pick<Context<Provider>, "receipts" | "costs">): void {
     const { row } = this.#open;
-    row.edits = context.receipts().length;
+    // What the client itself took back is no work of ours.
+    row.edits = context.receipts().filter(({ by }) => by === "engine").length;
     const { session } = context.costs();
     this.#onEvent({
       kind: "reply-cost",
