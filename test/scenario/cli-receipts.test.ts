@@ -69,7 +69,9 @@ describe("palimpsest receipts", () => {
     const { edits } = json<Receipts>(await world.call("receipts", "rewound", "--json"));
     expect(edits).toMatchObject([{ kind: "branch", by: "caller", price: null, entries: { kept: 2, dropped: 2 } }]);
     const { out } = await world.call("receipts", "rewound");
-    expect(out).toMatch(/ {2}branch\n {2}tokens .*\n {2}saved +nothing: the client or the user went on from an earlier\s+message\n/);
+    expect(out).toMatch(
+      / {2}branch\n {2}tokens .*\n {2}saved +nothing: the client or the user went on from an earlier\s+message\n/,
+    );
     expect(out).not.toMatch(/price|pays/);
   });
 
