@@ -98,6 +98,25 @@ describe("the gateway's own pages", () => {
     expect(metrics).toContain('operation="create",status="200",outcome="done"} 1\n');
   });
 
+  it("release a session for the operator alone", async () => {
+    const asked: string[] = [];
+    const release = async (id: string): Promise<"released"> => {
+      asked.push(id);
+      return "released";
+    };
+    const { url, get } = await openGateway({ users }, { state: { ...state, release } });
+    const post = (key: string | undefined) =>
+      fetch(`${url}/palimpsest/release?session=c-ada`, {
+        method: "POST",
+        headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      });
+    for (const key of [undefined, "wrong", "plk_ada"]) expect((await post(key)).status, key).toBe(401);
+    expect((await get("/palimpsest/release?session=c-ada", secret)).status).toBe(404);
+    expect(asked).toEqual([]);
+    expect(await (await post(secret)).json()).toEqual({ outcome: "released" });
+    expect(asked).toEqual(["c-ada"]);
+  });
+
   it("show a user that user's own conversations and money alone", async () => {
     const { get } = await openGateway({ users }, { state });
     const text = await (await get("/palimpsest/status.json", "plk_ada")).text();

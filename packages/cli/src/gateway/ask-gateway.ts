@@ -13,16 +13,19 @@ export async function askGateway({
   url,
   path,
   secret,
+  method = "GET",
 }: {
   readonly url: string;
   readonly path: string;
+  readonly method?: "GET" | "POST" | undefined;
   readonly secret?: string | undefined;
 }): Promise<GatewayAnswer | undefined> {
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const headers = { host: "localhost", ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }) };
   return await new Promise((resolve) => {
     const leave = (): void => resolve(undefined);
-    request(`${url}${path}`, { timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false }, (response) => {
+    const options = { method, timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false };
+    request(`${url}${path}`, options, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {

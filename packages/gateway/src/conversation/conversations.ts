@@ -5,7 +5,7 @@ import type { ContextEvent } from "palimpsest/internal/context/outcomes";
 import type { Summarizer } from "palimpsest/internal/context/summarizer";
 import type { Store } from "palimpsest/internal/ports/store";
 import { RequestBody } from "../body/request-body.ts";
-import type { ConversationRow, GatewayState } from "../operate/gateway-state.ts";
+import type { ConversationRow, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
 import { type ConversationScope, scopeName, toolsName } from "../recognise/conversation-index.ts";
 import { type ListDigests, ListDigester } from "../recognise/list-digests.ts";
 import { readIdentity } from "../recognise/read-identity.ts";
@@ -128,6 +128,14 @@ export class Conversations implements GatewayState {
   /** Newest first. */
   conversations({ user }: { readonly user?: string | undefined } = {}): readonly ConversationRow[] {
     return [...this.#rows.values()].filter((row) => user === undefined || row.user === user).toReversed();
+  }
+
+  async release(id: string): Promise<ReleaseOutcome> {
+    const open = this.#open.get(id);
+    if (open === undefined) return "not-open";
+    if (open.running > 0) return "running";
+    await this.#close(open);
+    return "released";
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,12 @@
 export interface GatewayState {
   /** Newest first. With a user: only that user's. */
   conversations(filter: { readonly user?: string | undefined }): readonly ConversationRow[];
+  /** Closes a conversation that no request uses now, so that another program can edit its session. */
+  release?(id: string): Promise<ReleaseOutcome>;
 }
+
+/** `running`: a reply is on its way, so that it stays open. */
+export type ReleaseOutcome = "released" | "running" | "not-open";
 
 export interface ConversationRow {
   readonly id: string;
