@@ -59,6 +59,7 @@ const row = (user: string): ConversationRow => ({
   inputTokensUsed: 40,
   savedUsd: 0.5,
   edits: 2,
+  windowShareMax: 0.5,
   lastAt: 1,
 });
 

@@ -62,6 +62,8 @@ export interface OpenConversation {
   newest: { readonly body: RequestBody; readonly digests: ListDigests } | undefined;
   /** What its session had cost when that was last told. */
   paidNanos: number;
+  /** Timestamp of the newest edit whose price has been taken off what was saved. */
+  chargedUntil: string;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
 }
@@ -181,6 +183,7 @@ export class Conversations implements GatewayState {
       row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client }),
       newest: undefined,
       paidNanos: 0,
+      chargedUntil: new Date(this.#deps.now()).toISOString(),
       running: 0,
     };
     this.#open.set(id, opened);
@@ -267,6 +270,7 @@ const newRow = (facts: Pick<ConversationRow, "id" | "user" | "project" | "client
   inputTokensUsed: 0,
   savedUsd: 0,
   edits: 0,
+  windowShareMax: 0,
   lastAt: 0,
 });
 

@@ -1,6 +1,7 @@
 import type { Context } from "palimpsest/internal/context/context";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { tokens, type Tokens } from "palimpsest/internal/schema/brand";
+import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
@@ -33,6 +34,7 @@ export class ExchangeAccount {
     const more = this.moreTokens;
     row.inputTokensUsed += prepared.tokens;
     row.inputTokensSent += prepared.tokens + more;
+    row.windowShareMax = Math.max(row.windowShareMax, (prepared.tokens + more) / prepared.windowTokens);
     const price = findModel(row.model)?.prices.cacheRead ?? 0;
     row.savedUsd += (more * price) / 1e6;
   }
@@ -57,10 +59,24 @@ export class ExchangeAccount {
     if (context !== undefined) this.#tellCost(context);
   }
 
+  /** What an edit moves is written to the cache again, once; `sent` counts what each request leaves out, also the first. */
+  #charge(edits: readonly Pick<RecordedEdit, "at" | "receipt">[]): void {
+    const open = this.#open;
+    const price = findModel(open.row.model)?.prices.input ?? 0;
+    for (const { at, receipt } of edits) {
+      if (at <= open.chargedUntil) continue;
+      const { now = 0, perRound = 0 } = receipt?.price ?? {};
+      open.row.savedUsd -= ((now + perRound) * price) / 1e6;
+    }
+    open.chargedUntil = edits.at(-1)?.at ?? open.chargedUntil;
+  }
+
   #tellCost(context: Pick<Context<Provider>, "receipts" | "costs">): void {
     const { row } = this.#open;
     // What the client itself took back is no work of ours.
-    row.edits = context.receipts().filter(({ by }) => by === "engine").length;
+    const edits = context.receipts().filter(({ by }) => by === "engine");
+    row.edits = edits.length;
+    this.#charge(edits);
     const { session } = context.costs();
     this.#onEvent({
       kind: "reply-cost",

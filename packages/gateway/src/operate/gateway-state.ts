@@ -22,8 +22,12 @@ export interface ConversationRow {
   readonly inputTokensSent: number;
   /** What went upstream. */
   readonly inputTokensUsed: number;
+  /** What requests left out, less what edits cost: negative while they have not paid for themselves. */
   readonly savedUsd: number;
+  /** Of the engine: what the client itself took back does not count. */
   readonly edits: number;
+  /** The client's largest request, as a share of the model's window: 0.12 is 12 %. */
+  readonly windowShareMax: number;
   /** Milliseconds since 1970. */
   readonly lastAt: number;
 }

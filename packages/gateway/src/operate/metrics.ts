@@ -77,7 +77,7 @@ export class Metrics {
       ...Object.entries(histograms).flatMap(([name, help]) => this.#family(name, { help, type: "histogram" })),
       ...gauge("running", "Requests that are being answered.", this.running),
       ...gauge("conversations", "Conversations that the gateway holds.", rows.length),
-      ...gauge("conversations_saved_usd", "What their edits saved, in dollars.", sum("savedUsd")),
+      ...gauge("conversations_saved_usd", "What their edits saved less what they cost, in dollars.", sum("savedUsd")),
       ...gauge("conversations_input_tokens_sent", "Input tokens that their clients sent.", sum("inputTokensSent")),
       ...gauge("conversations_input_tokens_used", "Input tokens that went upstream.", sum("inputTokensUsed")),
       ...gauge("conversations_edits", "Edits of their contexts.", sum("edits")),
