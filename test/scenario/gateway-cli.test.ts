@@ -41,8 +41,8 @@ async function createWorld() {
 }
 
 /** `palimpsest gateway` as a process, once it has said its address. */
-async function startGateway(world: { readonly home: string }) {
-  const child = spawn(process.execPath, [launcher, "gateway"], {
+async function startGateway(world: { readonly home: string }, ...args: readonly string[]) {
+  const child = spawn(process.execPath, [launcher, "gateway", ...args], {
     ...callingEnvironment(world),
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -83,7 +83,7 @@ describe("palimpsest gateway", () => {
 
     await writeFile(join(world.home, "gateway.json"), "{}");
     gateway.child.kill("SIGHUP");
-    await expect.poll(gateway.messages).toContain("After a restart: upstream, port.");
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("After a restart: upstream, port.");
 
     const secret = (await readFile(join(world.home, "gateway", "secret"), "utf8")).trim();
     expect(secret).toHaveLength(64);
@@ -110,6 +110,63 @@ describe("palimpsest gateway", () => {
     await writeFile(path, JSON.stringify({ pid: process.pid, url: "http://127.0.0.1:9" }), { mode: 0o600 });
     expect((await stopping).code).toBe(0);
     await rm(path);
+  });
+
+  it("takes over a config that is written after its start, and keeps it if the file is deleted", async () => {
+    const { home, upstream } = await createWorld();
+    const path = join(home, "gateway.json");
+    await rm(path);
+    const gateway = await startGateway({ home }, "--port=0", `--upstream=${upstream}`);
+    await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 } }));
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Changed: context.");
+    await rm(path);
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain(`not taken over: there is no ${path}`);
+    await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 }, drainSeconds: 1 }));
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Changed: drainSeconds.");
+  });
+
+  it("lets other commands edit a conversation that it has open, unless a reply is on its way", async () => {
+    const world = await createWorld();
+    const gateway = await startGateway(world);
+    const client = new AbortController();
+    const ask = async (said: readonly string[], fault: Record<string, string> = {}) => {
+      const sent = await fetch(`${gateway.url}/v1/messages`, {
+        method: "POST",
+        signal: client.signal,
+        headers: {
+          "x-api-key": "k",
+          "anthropic-version": "2023-06-01",
+          "content-type": "application/json",
+          "x-palimpsest-session": "one",
+          ...fault,
+        },
+        body: JSON.stringify({
+          model: "claude-sonnet-5-5",
+          max_tokens: 99,
+          messages: said.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content })),
+        }),
+      });
+      return await sent.text();
+    };
+    const running = async () =>
+      (JSON.parse((await called(world, "gateway", "status", "--json")).out) as { readonly running: number }).running;
+    await ask(["Go", "Gone", "Further"]);
+    await ask(["Go", "Gone", "Elsewhere"]);
+    const [listed] = JSON.parse((await called(world, "sessions", "list", "--all", "--json")).out) as {
+      readonly sessionId: string;
+    }[];
+    const session = listed?.sessionId ?? "";
+    const undone = await called(world, "undo", session, "--json");
+    expect([undone.code, JSON.parse(undone.out)]).toMatchObject([0, { session, branch: expect.any(String) }]);
+
+    const gone = ask(["Go", "Gone", "Slowly"], { "x-simulator-fault": "hang" }).catch(() => "gone");
+    await expect.poll(running, { timeout: 20_000 }).toBe(1);
+    const refused = await called(world, "undo", session);
+    expect([refused.code, refused.err]).toEqual([4, expect.stringContaining("a reply is on its way to its client")]);
+    client.abort();
+    await gone;
+    await expect.poll(running, { timeout: 20_000 }).toBe(0);
+    expect((await called(world, "undo", session)).code).toBe(0);
   });
 
   it("does not start beyond this machine without TLS and keys, nor with a config that is wrong", async () => {

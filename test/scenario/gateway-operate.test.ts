@@ -59,6 +59,7 @@ const row = (user: string): ConversationRow => ({
   inputTokensUsed: 40,
   savedUsd: 0.5,
   edits: 2,
+  windowShareMax: 0.5,
   lastAt: 1,
 });
 
@@ -96,6 +97,25 @@ describe("the gateway's own pages", () => {
     const metrics = await (await get("/palimpsest/metrics", secret)).text();
     expect(metrics).toContain("palimpsest_gateway_conversations_saved_usd 1\n");
     expect(metrics).toContain('operation="create",status="200",outcome="done"} 1\n');
+  });
+
+  it("release a session for the operator alone", async () => {
+    const asked: string[] = [];
+    const release = async (id: string): Promise<"released"> => {
+      asked.push(id);
+      return "released";
+    };
+    const { url, get } = await openGateway({ users }, { state: { ...state, release } });
+    const post = (key: string | undefined) =>
+      fetch(`${url}/palimpsest/release?session=c-ada`, {
+        method: "POST",
+        headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      });
+    for (const key of [undefined, "wrong", "plk_ada"]) expect((await post(key)).status, key).toBe(401);
+    expect((await get("/palimpsest/release?session=c-ada", secret)).status).toBe(404);
+    expect(asked).toEqual([]);
+    expect(await (await post(secret)).json()).toEqual({ outcome: "released" });
+    expect(asked).toEqual(["c-ada"]);
   });
 
   it("show a user that user's own conversations and money alone", async () => {

@@ -13,9 +13,11 @@ export async function askGateway({
   url,
   path,
   secret,
+  method = "GET",
 }: {
   readonly url: string;
   readonly path: string;
+  readonly method?: "GET" | "POST" | undefined;
   readonly secret?: string | undefined;
 }): Promise<GatewayAnswer | undefined> {
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
@@ -24,7 +26,7 @@ export async function askGateway({
     const leave = (): void => resolve(undefined);
     const asked = request(
       `${url}${path}`,
-      { timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false },
+      { method, timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false },
       (response) => {
         let text = "";
         response.setEncoding("utf8");

@@ -7,7 +7,9 @@ import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
 import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { tokens } from "palimpsest/internal/schema/brand";
 import { findModel } from "palimpsest/internal/tokens/known-models";
+import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import type { OwnCall } from "../reply/relay.ts";
@@ -72,6 +74,8 @@ export interface PreparedBody {
   readonly untouched: boolean;
   /** The context's estimate. */
   readonly tokens: number;
+  /** What the model takes, or what it was told to. */
+  readonly windowTokens: number;
 }
 
 /**
@@ -311,7 +315,15 @@ export class GatewayConversation<P extends Provider> {
       ...this.#usageFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
+    const betas = [...request.betas, ...binding.betas];
+    return { bytes, betas, untouched, tokens: request.tokens, windowTokens: this.#windowTokens() };
+  }
+
+  #windowTokens(): number {
+    const model = this.#sent?.model ?? "";
+    const settingTokens = this.#options.reduction.contextTokens?.(model);
+    return resolveWindow({ model, settingTokens: settingTokens === undefined ? undefined : tokens(settingTokens) })
+      .tokens;
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */

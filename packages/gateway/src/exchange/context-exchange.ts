@@ -258,6 +258,7 @@ class RunningExchange {
       else if (next !== undefined && !isGood(next)) await this.#write([relay.fail(await readError(next))]);
       current = next?.kind === "reply" && isGood(next) ? next : undefined;
       if (current !== undefined) relay.continue();
+      else if (next === undefined && end.kind !== "broken") this.#deps.conversations.replied(this.#found);
     }
     await this.#reply.end();
     void this.#account.replied(this.#recording?.done);
@@ -293,6 +294,7 @@ class RunningExchange {
       this.#reply.head(current.status, { ...current.headers, "content-length": String(out.byteLength) });
       await this.#reply.write(out);
       await this.#reply.end();
+      if (end.kind !== "broken" && !this.#request.signal.aborted) this.#deps.conversations.replied(this.#found);
       void this.#account.replied(undefined);
       return;
     }

@@ -77,7 +77,8 @@ export class ExchangeAccount {
     await stored;
     const { conversation, row } = this.#input.open;
     const context = await conversation.context?.catch(() => undefined);
-    if (context !== undefined) row.edits = context.receipts().length;
+    // What the client itself took back is no work of ours.
+    if (context !== undefined) row.edits = context.receipts().filter(({ by }) => by === "engine").length;
   }
 
   /** The client sent its list once, also if upstream was asked several times. */
@@ -89,6 +90,8 @@ export class ExchangeAccount {
     const wholeTokens = isFirst ? figures.inputTokens + this.#moreThan(figures.inputTokens) : 0;
     row.inputTokensUsed += figures.inputTokens;
     row.inputTokensSent += wholeTokens;
+    const windowTokens = this.#sent?.windowTokens ?? Infinity;
+    row.windowShareMax = Math.max(row.windowShareMax, wholeTokens / windowTokens);
     row.savedUsd += savedNanos(figures, { wholeTokens, lastSent, now: now(), prices }) / 1e9;
     if (isFirst) open.lastSent = { tokens: wholeTokens, at: now() };
   }

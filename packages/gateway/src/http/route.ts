@@ -3,7 +3,7 @@ import type { ClientRequest } from "../exchange/exchange.ts";
 import type { ClientAccount } from "../operate/users.ts";
 import { pathCharsMax, projectCharsMax } from "./limits.ts";
 
-export type OwnPage = "status" | "status.json" | "metrics" | "health";
+export type OwnPage = "status" | "status.json" | "metrics" | "health" | "release";
 
 export type Route =
   | {
@@ -27,8 +27,12 @@ const operations: ReadonlyMap<string, Pick<Extract<Route, { kind: "exchange" }>,
   ["/v1/responses/compact", { provider: "openai-responses", operation: "compact" }],
 ]);
 
-const pages: ReadonlySet<string> = new Set(["status", "status.json", "metrics", "health"] satisfies OwnPage[]);
-const isPage = (name: string): name is OwnPage => pages.has(name);
+const methodsByPage: ReadonlyMap<string, { readonly page: OwnPage; readonly methods: readonly string[] }> = new Map(
+  (["status", "status.json", "metrics", "health", "release"] as const).map((page) => [
+    page,
+    { page, methods: page === "release" ? ["POST"] : ["GET", "HEAD"] },
+  ]),
+);
 
 /**
  * What a request line asks for. `url` is as it came: nothing is decoded, and what another server could read in two ways is refused.
@@ -81,8 +85,8 @@ export function isPathAllowed({
 export const projectPrefix = (project: string): string => `/project/${Buffer.from(project).toString("base64url")}`;
 
 function parseOwnPage(method: string, path: string): Route {
-  const name = path.slice("/palimpsest/".length);
-  return isPage(name) && (method === "GET" || method === "HEAD") ? { kind: "own", page: name } : { kind: "absent" };
+  const known = methodsByPage.get(path.slice("/palimpsest/".length));
+  return known?.methods.includes(method) === true ? { kind: "own", page: known.page } : { kind: "absent" };
 }
 
 function parseProject(encoded: string): string | undefined {

@@ -115,6 +115,8 @@ export type ConfigOutcome =
 export interface ConfigInput {
   /** Absent: only defaults and overrides. */
   readonly path?: string | undefined;
+  /** What a path without a file means: by default that the user named a wrong one. */
+  readonly ifMissing?: "refuse" | "defaults" | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** From the command line: they win over the file. */
   readonly overrides?: Pick<WrittenConfig, "upstream" | "host" | "port" | "insecure"> | undefined;
@@ -123,8 +125,10 @@ export interface ConfigInput {
 const upstreamDefault = { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" } as const;
 
 /** Reads the file and everything that it names. Small files, at start and at a reload: not worth waiting for the disk. */
-export function readConfig({ path, env, overrides = {} }: ConfigInput): ConfigOutcome {
-  const written = path === undefined ? ({ kind: "written", config: {} } as const) : readWritten(path);
+export function readConfig({ path, ifMissing = "refuse", env, overrides = {} }: ConfigInput): ConfigOutcome {
+  const found = path === undefined ? undefined : readWritten(path);
+  const isDefault = found === undefined || (found.kind === "absent" && ifMissing === "defaults");
+  const written = isDefault ? ({ kind: "written", config: {} } as const) : found;
   if (written.kind !== "written") return written;
   const config = {
     ...written.config,

@@ -12,7 +12,7 @@ import { noConversations } from "./gateway-state.ts";
 import { Metrics } from "./metrics.ts";
 import { recordSpans } from "./record-spans.ts";
 import { SpendBook } from "./spend-book.ts";
-import { StatusBoard } from "./status.ts";
+import { describeSavings, StatusBoard } from "./status.ts";
 import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
 
 const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "gateway-"));
@@ -315,6 +315,36 @@ describe("what happened", () => {
     expect(board.read().upstream).toMatchObject([{ health: "failing", lastStatus: 529 }]);
     board.record({ kind: "upstream", provider: "anthropic", status: 429, ms: 1 });
     expect(board.read()).toMatchObject({ upstream: [{ health: "healthy" }], spendToday: [{ user: "ada", usd: 2 }] });
+  });
+});
+
+describe("what was saved", () => {
+  const totals = {
+    conversations: 2,
+    inputTokensSent: 1_000,
+    inputTokensUsed: 1_000,
+    savedUsd: 0,
+    edits: 0,
+    windowShareMax: 0.128,
+  };
+  it.each([
+    [{ conversations: 0 }, "no conversation yet"],
+    [{}, "2 conversations: nothing had to be removed yet, the largest request took 12 % of its model's window"],
+    [
+      { conversations: 1, windowShareMax: 0.004 },
+      "1 conversation: nothing had to be removed yet, the largest request took less than 1 % of its model's window",
+    ],
+    [{ edits: 1 }, "2 conversations: 1 edit, nothing saved yet"],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: 0.0031, windowShareMax: 2 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, about $0.0031 saved; without edits, the largest request would have taken 200 % of its model's window",
+    ],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: -0.05 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, about $0.05 spent on them so far; without edits, the largest request would have taken 12 % of its model's window",
+    ],
+  ])("is a sentence: %j", (some, sentence) => {
+    expect(describeSavings({ ...totals, ...some })).toBe(sentence);
   });
 });
 

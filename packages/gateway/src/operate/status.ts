@@ -1,3 +1,4 @@
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { GatewayEvent } from "./gateway-event.ts";
 import type { ConversationRow, GatewayState } from "./gateway-state.ts";
 import { statusRowsMax } from "./limits.ts";
@@ -15,6 +16,8 @@ export interface GatewayStatus {
   readonly upstream: readonly UpstreamHealth[];
   readonly spendToday: readonly { readonly user: string; readonly usd: number }[];
   readonly totals: StatusTotals;
+  /** What was saved, in a sentence; or why nothing was. */
+  readonly summary: string;
   /** Newest first; the totals count all. */
   readonly conversations: readonly ConversationRow[];
 }
@@ -25,6 +28,7 @@ interface StatusTotals {
   readonly inputTokensUsed: number;
   readonly savedUsd: number;
   readonly edits: number;
+  readonly windowShareMax: number;
 }
 
 export interface UpstreamHealth {
@@ -101,8 +105,16 @@ export class StatusBoard {
   read({ user }: { readonly user?: string | undefined } = {}): GatewayStatus {
     const { version, now, state, spend, upstream, users } = this.#options;
     const rows = state.conversations({ user });
-    const sum = (key: Exclude<keyof StatusTotals, "conversations">): number =>
+    const sum = (key: Exclude<keyof StatusTotals, "conversations" | "windowShareMax">): number =>
       rows.reduce((total, row) => total + row[key], 0);
+    const totals: StatusTotals = {
+      conversations: rows.length,
+      inputTokensSent: sum("inputTokensSent"),
+      inputTokensUsed: sum("inputTokensUsed"),
+      savedUsd: sum("savedUsd"),
+      edits: sum("edits"),
+      windowShareMax: rows.reduce((largest, row) => Math.max(largest, row.windowShareMax), 0),
+    };
     return {
       version,
       startedAt: this.#startedAt,
@@ -113,13 +125,8 @@ export class StatusBoard {
         address === undefined ? [] : [this.#health(api, address)],
       ),
       spendToday: (user === undefined ? users() : [user]).map((name) => ({ user: name, usd: spend.usdToday(name) })),
-      totals: {
-        conversations: rows.length,
-        inputTokensSent: sum("inputTokensSent"),
-        inputTokensUsed: sum("inputTokensUsed"),
-        savedUsd: sum("savedUsd"),
-        edits: sum("edits"),
-      },
+      totals,
+      summary: describeSavings(totals),
       conversations: rows.slice(0, statusRowsMax),
     };
   }
@@ -139,3 +146,29 @@ export class StatusBoard {
     };
   }
 }
+
+/** Zeros would look like a failure: in a large window nothing has to be done for a long time. */
+export function describeSavings(totals: StatusTotals): string {
+  const { conversations, inputTokensSent, inputTokensUsed, savedUsd, edits, windowShareMax } = totals;
+  if (conversations === 0) return "no conversation yet";
+  const which = `${formatCount(conversations)} ${plural(conversations, "conversation")}`;
+  const share = `${formatShare(windowShareMax)} of its model's window`;
+  if (edits === 0) return `${which}: nothing had to be removed yet, the largest request took ${share}`;
+  const less = inputTokensSent === 0 ? 0 : 1 - inputTokensUsed / inputTokensSent;
+  const made = `${formatCount(edits)} ${plural(edits, "edit")}`;
+  return less === 0
+    ? `${which}: ${made}, nothing saved yet`
+    : `${which}: ${made}, ${formatShare(less)} fewer input tokens, ${formatSaving(savedUsd)}; without edits, the largest request would have taken ${share}`;
+}
+
+const formatSaving = (usd: number): string =>
+  usd < 0 ? `about ${formatDollars(-usd)} spent on them so far` : `about ${formatDollars(usd)} saved`;
+
+export const formatShare = (share: number): string =>
+  share > 0 && share < 0.01 ? "less than 1 %" : `${Math.floor(100 * share)} %`;
+
+/** Two digits that say something: `$12.30`, `$0.0031`. */
+export const formatDollars = (usd: number): string =>
+  usd < 0
+    ? `-${formatDollars(-usd)}`
+    : `$${usd.toFixed(usd === 0 || usd >= 0.01 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(usd))))}`;
