@@ -6,7 +6,7 @@ import type { SyncOptions } from "palimpsest/internal/context/inputs";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
@@ -18,6 +18,7 @@ import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
+import { fitReplyLimit } from "./reply-limit.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
@@ -93,6 +94,8 @@ export class GatewayConversation<P extends Provider> {
   #lastTurn: Promise<unknown> = Promise.resolve();
   /** When the request that is being prepared began. */
   #preparingSince: number | undefined;
+  /** The limit that the client asked for last. */
+  #limitTokens: number | undefined;
   #isClosed = false;
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
@@ -208,6 +211,7 @@ export class GatewayConversation<P extends Provider> {
 
   async #open(body: RequestBody, list: ClientList): Promise<Context<P>> {
     const now = this.#readFixed(body, list);
+    this.#limitTokens = this.#limit(body)?.value ?? this.#limitTokens;
     if (this.#context === undefined) {
       const opened = this.#openWhenFree(now, body);
       this.#context = opened;
@@ -246,9 +250,7 @@ export class GatewayConversation<P extends Provider> {
   #openContext(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     const { provider, reduction, store, session, onEvent, summarizer } = this.#options;
     const { policy, saving, secrets } = reduction;
-    const contextTokens = reduction.contextTokens?.(fixed.model);
     const thinking = body.field("thinking");
-    const limit = this.#limit(body)?.value;
     return openContext<P>({
       provider,
       model: fixed.model,
@@ -256,8 +258,8 @@ export class GatewayConversation<P extends Provider> {
       tools: this.#tools.options(fixed.tools, fixed.lead),
       hiddenTools: hiddenTools(fixed.tools),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
-      ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, Math.floor((contextTokens ?? Infinity) / 2)) }),
-      ...(contextTokens === undefined ? {} : { contextTokens }),
+      contextTokens: (model) => reduction.contextTokens?.(model),
+      outputTokensMax: () => this.#limitTokens,
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
       ...(secrets === undefined ? {} : { secrets }),
@@ -300,7 +302,11 @@ export class GatewayConversation<P extends Provider> {
     const fields = {
       ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
       ...binding.fields,
-      ...this.#limitField(body, request.maxTokens),
+      ...fitReplyLimit({
+        asked: this.#limit(body),
+        thinking: binding.thinking,
+        fittingTokens: request.maxTokens,
+      }),
       ...this.#markFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
@@ -308,29 +314,26 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
-  #bindThinking(body: RequestBody): { readonly fields: FieldChanges; readonly betas: readonly string[] } {
+  #bindThinking(body: RequestBody): {
+    readonly thinking: Json | undefined;
+    readonly fields: FieldChanges;
+    readonly betas: readonly string[];
+  } {
     const thinking = body.field("thinking");
     const model = body.field("model");
     const isBound = typeof model === "string" && findModel(model)?.thinking === "bound";
-    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined) return { fields: {}, betas: [] };
-    const block_binding = { prefix_mismatch_behavior: "drop_block" };
-    return { fields: { thinking: { ...thinking, block_binding } }, betas: [bindingBeta] };
+    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined)
+      return { thinking, fields: {}, betas: [] };
+    const bound = { ...thinking, block_binding: { prefix_mismatch_behavior: "drop_block" } };
+    return { thinking: bound, fields: { thinking: bound }, betas: [bindingBeta] };
   }
 
   #limit(body: RequestBody): { readonly name: string; readonly value: number } | undefined {
     for (const name of this.#format.limitFields) {
       const value = body.field(name);
-      if (typeof value === "number" && value > 0) return { name, value };
+      if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return { name, value };
     }
     return undefined;
-  }
-
-  /** Only if the reply would not fit: a limit that changes with each request breaks the cache of some models. */
-  #limitField(body: RequestBody, fittingTokens: number): FieldChanges {
-    const asked = this.#limit(body);
-    return asked === undefined || asked.value <= fittingTokens
-      ? {}
-      : { [asked.name]: Math.min(asked.value, fittingTokens) };
   }
 
   #markFields(body: RequestBody): FieldChanges {

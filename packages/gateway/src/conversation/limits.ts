@@ -53,6 +53,9 @@ export const prepareWithSummaryMsMax = 300_000;
 export const busyMsMax = 2_000;
 export const busyStepMs = 50;
 
+/** The Messages API takes no smaller budget for thinking. */
+export const thinkingTokensMin = 1_024;
+
 /** Marks for the cache in one request of the Messages API. */
 export const cacheMarksMax = 4;
 

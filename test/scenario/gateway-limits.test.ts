@@ -1,0 +1,68 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { type GatewayWorld, openGatewayWorld } from "./support/gateway-world.ts";
+
+let world: GatewayWorld;
+afterEach(() => world.close());
+
+const model = "claude-sonnet-4-5";
+const headers = { "content-type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01" };
+const tools = [{ name: "read", description: "Reads.", input_schema: { type: "object" } }];
+
+async function post(path: string, body: JsonObject): Promise<number> {
+  const response = await fetch(`${world.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  await response.text();
+  return response.status;
+}
+
+/** A conversation of about 30,000 tokens. */
+const talk: readonly JsonObject[] = Array.from({ length: 15 }, (_, at) => [
+  { role: "user", content: `question ${at} `.repeat(300) },
+  { role: "assistant", content: `answer ${at} `.repeat(300) },
+]).flat();
+
+const last = () => world.traffic.at(-1)?.body ?? {};
+const failures = () => world.events.filter(({ kind }) => kind === "failed-open");
+
+describe("the limit of a reply", () => {
+  it("is the newest request's, whatever an earlier one asked for", async () => {
+    world = await openGatewayWorld({ simulator: { seed: 1 } });
+    const messages: JsonObject[] = [{ role: "user", content: "Begin." }];
+    await post("/v1/messages", { model, tools, messages, max_tokens: 1_000 });
+    await post("/v1/messages", { model, tools, messages, max_tokens: 32_000 });
+    expect(last()["max_tokens"]).toBe(32_000);
+    await post("/v1/chat/completions", { model: "gpt-4.1", messages });
+    await post("/v1/chat/completions", { model: "gpt-4.1", messages, max_completion_tokens: 30_000 });
+    expect(last()["max_completion_tokens"]).toBe(30_000);
+    expect(failures()).toEqual([]);
+  });
+
+  it("is lowered to the room in the window, and a budget for thinking with it", async () => {
+    world = await openGatewayWorld({ simulator: { seed: 1 }, contextTokens: 60_000, reduction: { recall: "off" } });
+    const messages = [{ role: "user", content: "word ".repeat(16_000) }];
+    const thinking = { type: "enabled", budget_tokens: 31_999 };
+    expect(await post("/v1/messages", { model, messages, thinking, max_tokens: 32_000 })).toBe(200);
+    expect(last()).toMatchObject({ thinking: { type: "enabled", budget_tokens: 15_999 } });
+    expect(last()["max_tokens"]).toBeLessThan(31_000);
+    expect(world.traffic).toHaveLength(1);
+    expect(failures()).toEqual([]);
+  });
+});
+
+describe("the window", () => {
+  it("is that of the model of the newest request", async () => {
+    const windows = new Map([["claude-haiku-4-5", 20_000]]);
+    const contextTokens = (name: string) => windows.get(name);
+    world = await openGatewayWorld({ simulator: { seed: 1 }, reduction: { contextTokens } });
+    await post("/v1/messages", { model, tools, messages: [...talk, { role: "user", content: "So?" }], max_tokens: 1_000 });
+    const whole = JSON.stringify(last()["messages"]).length;
+    await post("/v1/messages", {
+      model: "claude-haiku-4-5",
+      tools,
+      messages: [...talk, { role: "user", content: "And so?" }],
+      max_tokens: 1_000,
+    });
+    expect(JSON.stringify(last()["messages"]).length).toBeLessThan(whole * 0.6);
+    expect(failures()).toEqual([]);
+  });
+});
