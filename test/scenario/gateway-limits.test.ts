@@ -54,7 +54,12 @@ describe("the window", () => {
     const windows = new Map([["claude-haiku-4-5", 20_000]]);
     const contextTokens = (name: string) => windows.get(name);
     world = await openGatewayWorld({ simulator: { seed: 1 }, reduction: { contextTokens } });
-    await post("/v1/messages", { model, tools, messages: [...talk, { role: "user", content: "So?" }], max_tokens: 1_000 });
+    await post("/v1/messages", {
+      model,
+      tools,
+      messages: [...talk, { role: "user", content: "So?" }],
+      max_tokens: 1_000,
+    });
     const whole = JSON.stringify(last()["messages"]).length;
     await post("/v1/messages", {
       model: "claude-haiku-4-5",

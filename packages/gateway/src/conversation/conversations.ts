@@ -99,7 +99,6 @@ export class Conversations implements GatewayState {
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const list = readClientList(format, body);
     const { client, ...identity } = readIdentity({
-      provider,
       headers,
       field: (name) => body.field(name),
       lead: list.lead.map(({ value }) => value),

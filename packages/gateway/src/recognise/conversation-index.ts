@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
-import { listsMax, tailMessagesMax } from "./limits.ts";
+import { listsMax } from "./limits.ts";
 import type { ListDigests } from "./list-digests.ts";
+import { TailIndex } from "./tail-index.ts";
 
 /** Where a conversation can be looked for: only its own scope is ever searched. */
 export interface ConversationScope {
@@ -34,13 +35,14 @@ export type Recognition =
  * Finds the conversation that a list of messages belongs to. In this order:
  *
  *   list      a list of the conversation is the beginning of this one; the longest wins
- *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it
- *   tail      without a name: the list holds one of the conversation's last messages: the client compacted it
+ *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it.
+ *             Not without tools: titles and summaries of one session have nothing to do with each other
+ *   tail      otherwise: the list holds the conversation's last messages, in a row: the client compacted it
  */
 export class ConversationIndex {
   readonly #known = new Map<string, { scope: string; tools: string; lists: string[]; tail: string[] }>();
   readonly #idByList = new Map<string, string>();
-  readonly #idByTail = new Map<string, string>();
+  readonly #tails = new TailIndex();
   readonly #idBySession = new Map<string, string>();
 
   get size(): number {
@@ -53,16 +55,12 @@ export class ConversationIndex {
       const id = list === "" ? undefined : this.#idByList.get(`${name} ${list}`);
       if (id !== undefined) return { kind: "found", id, by: "list" };
     }
-    if (scope.session !== undefined) {
+    if (scope.session !== undefined && scope.hasTools) {
       const id = this.#idBySession.get(`${name} ${toolsName(scope)}`);
       return id === undefined ? { kind: "new" } : { kind: "found", id, by: "session" };
     }
-    // The newest message is what the user says now: others may say the same.
-    for (const message of messages.slice(-tailMessagesMax - 1, -1).toReversed()) {
-      const id = message === "" ? undefined : this.#idByTail.get(`${name} ${message}`);
-      if (id !== undefined) return { kind: "found", id, by: "tail" };
-    }
-    return { kind: "new" };
+    const id = this.#tails.find({ scope: name, messages });
+    return id === undefined ? { kind: "new" } : { kind: "found", id, by: "tail" };
   }
 
   /** Adds a conversation, or replaces what is known of it. */
@@ -88,9 +86,7 @@ export class ConversationIndex {
   setTail(id: string, messages: readonly string[]): void {
     const known = this.#known.get(id);
     if (known === undefined) return;
-    for (const message of known.tail) this.#unset(this.#idByTail, `${known.scope} ${message}`, id);
-    known.tail = messages.slice(-tailMessagesMax).filter((message) => message !== "");
-    for (const message of known.tail) this.#idByTail.set(`${known.scope} ${message}`, id);
+    known.tail = this.#tails.set(id, { scope: known.scope, messages });
   }
 
   get(id: string): KnownConversation | undefined {
@@ -102,7 +98,7 @@ export class ConversationIndex {
     const known = this.#known.get(id);
     if (known === undefined) return;
     for (const list of known.lists) this.#unset(this.#idByList, `${known.scope} ${list}`, id);
-    for (const message of known.tail) this.#unset(this.#idByTail, `${known.scope} ${message}`, id);
+    this.#tails.remove(id);
     this.#unset(this.#idBySession, `${known.scope} ${known.tools}`, id);
     this.#known.delete(id);
   }
