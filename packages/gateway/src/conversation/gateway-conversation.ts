@@ -71,6 +71,8 @@ export interface PreparedBody {
   readonly untouched: boolean;
   /** The context's estimate. */
   readonly tokens: number;
+  /** Names of our own tools in it. */
+  readonly ownTools: ReadonlySet<string>;
 }
 
 /**
@@ -135,6 +137,7 @@ export class GatewayConversation<P extends Provider> {
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
     const { elements, unchanged } = list;
+    this.#tools.checkForm((name) => body.field(name));
     this.#tools.look(body.field("tools"), { elements, unchanged: isFollowing ? unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
@@ -282,7 +285,7 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** Names of our own tools whose calls can come back. */
-  get ownToolNames(): ReadonlySet<string> {
+  get #ownToolNames(): ReadonlySet<string> {
     return new Set(this.#tools.own(this.#sent?.tools).map(({ definition }) => definition.name));
   }
 
@@ -310,7 +313,8 @@ export class GatewayConversation<P extends Provider> {
       ...this.#markFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
+    const betas = [...request.betas, ...binding.betas];
+    return { bytes, betas, untouched, tokens: request.tokens, ownTools: this.#ownToolNames };
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */

@@ -116,6 +116,8 @@ class RunningExchange {
   readonly #account: ExchangeAccount;
   readonly #ids: ResponseIds;
   #recording: Recording | undefined;
+  /** Of this request: a newer one may have others. */
+  #ownTools: ReadonlySet<string> = new Set();
   /** Not the replies to the client's own request: the context has not asked for them. */
   #isRecorded = true;
 
@@ -147,6 +149,7 @@ class RunningExchange {
       return;
     }
     this.#deps.conversations.asked(this.#open);
+    this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
     else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
@@ -311,7 +314,7 @@ class RunningExchange {
         : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
     return {
       provider,
-      ownTools: this.#open.conversation.ownToolNames,
+      ownTools: this.#ownTools,
       usage: usageChange(provider, report),
       onEvent: (event) => {
         this.#ids.note(event);

@@ -71,3 +71,34 @@ describe("the window", () => {
     expect(failures()).toEqual([]);
   });
 });
+
+describe("own tools", () => {
+  const read = { type: "function", name: "read", parameters: { type: "object" } };
+  const queued = { id: "resp_1", object: "response", status: "queued", background: true, output: [] };
+  const choice = (index: number) => ({ index, finish_reason: "stop", message: { role: "assistant", content: "Yes." } });
+  const choices = { id: "chat_1", object: "chat.completion", choices: [choice(0), choice(1)] };
+
+  it("are not offered if the client gets its reply elsewhere, or several: it would see their calls", async () => {
+    const bodyByPath = new Map<string, object>([
+      ["/v1/responses", queued],
+      ["/v1/chat/completions", choices],
+    ]);
+    world = await openGatewayWorld({
+      simulator: { seed: 1 },
+      answer: async ({ url }) => Response.json(bodyByPath.get(new URL(url).pathname)),
+    });
+    const input = [{ role: "user", content: "Begin." }];
+    const toolNames = async (path: string, body: JsonObject) => {
+      await post(path, body);
+      return JSON.stringify(last()["tools"]).match(/"name":"\w+"/g);
+    };
+    const response = { model: "gpt-5.2", input, tools: [read] };
+    const chat = { model: "gpt-4.1", messages: input, tools: [{ type: "function", function: read }] };
+    expect(await toolNames("/v1/responses", { ...response, background: true })).toEqual(['"name":"read"']);
+    expect(await toolNames("/v1/responses", response)).toHaveLength(2);
+    expect(await toolNames("/v1/responses", { ...response, background: true })).toEqual(['"name":"read"']);
+    expect(await toolNames("/v1/chat/completions", { ...chat, n: 2 })).toEqual(['"name":"read"']);
+    expect(await toolNames("/v1/chat/completions", { ...chat, n: 1 })).toHaveLength(2);
+    expect(failures()).toEqual([]);
+  });
+});
