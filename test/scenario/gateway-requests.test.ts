@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { type GatewayWorld, openGatewayWorld } from "./support/gateway-world.ts";
 
 let world: GatewayWorld;
@@ -9,8 +10,9 @@ const model = "claude-sonnet-4-5";
 const headers = { "content-type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01" };
 const tools = [{ name: "read", description: "Reads.", input_schema: { type: "object" } }];
 
-async function post(path: string, body: JsonObject): Promise<number> {
-  const response = await fetch(`${world.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+async function post(path: string, body: JsonObject, more: Readonly<Record<string, string>> = {}): Promise<number> {
+  const init = { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) };
+  const response = await fetch(`${world.url}${path}`, init);
   await response.text();
   return response.status;
 }
@@ -99,6 +101,46 @@ describe("own tools", () => {
     expect(await toolNames("/v1/responses", { ...response, background: true })).toEqual(['"name":"read"']);
     expect(await toolNames("/v1/chat/completions", { ...chat, n: 2 })).toEqual(['"name":"read"']);
     expect(await toolNames("/v1/chat/completions", { ...chat, n: 1 })).toHaveLength(2);
+    expect(failures()).toEqual([]);
+  });
+});
+
+describe('a summary of the conversation\'s own model (`summarizer: "own"`)', () => {
+  const text = "<analysis>So.</analysis><summary>## 1. Primary Request and Intent\nThe gauge is blue.</summary>";
+  const responder: Responder = {
+    name: "summary",
+    respond: async () => ({ move: { kind: "say", blocks: [{ type: "text", text }] } }),
+  };
+  const summaries = () =>
+    world.traffic
+      .filter(({ body }) => JSON.stringify(body["system"] ?? "").includes("You write summaries"))
+      .map(({ path, status, headers: sent }) => ({ path, status, key: sent.get("x-api-key") }));
+  const begin = async () => {
+    world = await openGatewayWorld({
+      simulator: { responder, seed: 1 },
+      contextTokens: 20_000,
+      exchange: { summarizer: "own" },
+    });
+    const first = { model, tools, messages: talk.slice(0, 1), max_tokens: 1_000 };
+    await post("/v1/messages", first, { "x-api-key": "old" });
+  };
+  const next = { model, tools, messages: [...talk, { role: "user", content: "So?" }] };
+
+  it("is asked for with the credentials of the request that made it necessary", async () => {
+    await begin();
+    expect(await post("/v1/messages", { ...next, max_tokens: 1_000 }, { "x-api-key": "new" })).toBe(200);
+    expect(summaries()).toEqual([{ path: "/v1/messages", status: 200, key: "new" }]);
+    expect(JSON.stringify(last()["messages"])).toContain("The gauge is blue.");
+    expect(failures()).toEqual([]);
+  });
+
+  it("can be had by a count that opens the conversation again, and is in the next request", async () => {
+    await begin();
+    await world.reopen();
+    expect(await post("/v1/messages/count_tokens", next, { "x-api-key": "new" })).toBe(200);
+    await post("/v1/messages", { ...next, max_tokens: 1_000 }, { "x-api-key": "new" });
+    expect(summaries()).toEqual([{ path: "/v1/messages", status: 200, key: "new" }]);
+    expect(JSON.stringify(last()["messages"])).toContain("The gauge is blue.");
     expect(failures()).toEqual([]);
   });
 });

@@ -3,7 +3,8 @@ import type { Context } from "palimpsest/internal/context/context";
 import { ContextError } from "palimpsest/internal/context/context-error";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
-import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
 import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
@@ -45,9 +46,11 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
 
 export interface ConversationOptions<P extends Provider> extends Pick<
   ContextOptions<P>,
-  "store" | "session" | "onEvent" | "summarizer"
+  "store" | "session" | "onEvent"
 > {
   readonly provider: P;
+  /** Who writes summaries: the conversation's model, by way of `PrepareInput.askModel`. */
+  readonly summarizer: "own" | "none";
   readonly reduction: ReductionOptions;
   /** The program that sends the requests. */
   readonly client?: string | undefined;
@@ -56,9 +59,11 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly now: () => number;
 }
 
-export interface PrepareInput {
+export interface PrepareInput<P extends Provider> {
   readonly body: RequestBody;
   readonly previous: RequestBody | undefined;
+  /** Asks the conversation's model with the credentials of this request. They count until the next one brings others. */
+  readonly askModel?: AskModel<P> | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -96,6 +101,7 @@ export class GatewayConversation<P extends Provider> {
   #lastTurn: Promise<unknown> = Promise.resolve();
   /** When the request that is being prepared began. */
   #preparingSince: number | undefined;
+  #askModel: AskModel<P> | undefined;
   /** The limit that the client asked for last. */
   #limitTokens: number | undefined;
   #isClosed = false;
@@ -117,7 +123,7 @@ export class GatewayConversation<P extends Provider> {
    * Takes over a list and returns the request to send. `previous`: the body that it was read with. Rejects if the context
    * can't take it, and at once if one before it never ends.
    */
-  prepare(input: PrepareInput): Promise<PreparedBody> {
+  prepare(input: PrepareInput<P>): Promise<PreparedBody> {
     if (this.#preparingSince !== undefined && performance.now() - this.#preparingSince > prepareMsMax)
       return Promise.reject(new Error("an earlier request is still being prepared"));
     return this.#inTurn(async () => {
@@ -130,9 +136,10 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
-  async #prepare({ body, previous, signal }: PrepareInput): Promise<PreparedBody> {
+  async #prepare({ body, previous, askModel, signal }: PrepareInput<P>): Promise<PreparedBody> {
     signal.throwIfAborted();
     this.#current = body;
+    this.#askModel = askModel ?? this.#askModel;
     this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
@@ -269,8 +276,13 @@ export class GatewayConversation<P extends Provider> {
       ...(store === undefined ? {} : { store }),
       ...(session === undefined ? {} : { session }),
       ...(onEvent === undefined ? {} : { onEvent }),
-      ...(summarizer === undefined ? {} : { summarizer }),
+      ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
     });
+  }
+
+  async #summarize(request: SummaryRequest<P>): Promise<Reply<P>> {
+    if (this.#askModel === undefined) throw new Error("a summary before the first request");
+    return await this.#askModel(request);
   }
 
   #readFixed(body: RequestBody, { lead }: ClientList): FixedPart {

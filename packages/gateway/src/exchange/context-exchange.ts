@@ -90,7 +90,7 @@ function findConversation(deps: ContextExchangeDeps, request: ClientRequest): Fo
       headers,
       bytes: body,
       unknown: operation === "create" ? "begin" : "ignore",
-      summarizer: deps.options().summarizer === "own" ? ownSummarizer(deps.upstream, request) : undefined,
+      summarizer: deps.options().summarizer,
     });
     // What is counted while a reply comes must not take the conversation from it.
     return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
@@ -162,7 +162,8 @@ class RunningExchange {
     const ms = this.#deps.options().summarizer === "own" ? prepareWithSummaryMsMax : prepareMsMax;
     const signal = AbortSignal.any([this.#request.signal, AbortSignal.timeout(ms)]);
     await begun;
-    const prepared = this.#open.conversation.prepare({ body, previous, signal });
+    const askModel = ownSummarizer(this.#deps.upstream, this.#request);
+    const prepared = this.#open.conversation.prepare({ body, previous, askModel, signal });
     return await raceAbort(prepared, {
       signal,
       instead: () => {
