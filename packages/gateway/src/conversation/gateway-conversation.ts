@@ -16,7 +16,7 @@ import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
-import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
+import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import { fitReplyLimit } from "./reply-limit.ts";
@@ -99,8 +99,8 @@ export class GatewayConversation<P extends Provider> {
   /** The body of the request that has the context. */
   #current: RequestBody | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
-  /** When the request that is being prepared began. */
-  #preparingSince: number | undefined;
+  /** When the call that runs now began. */
+  #turnSince: number | undefined;
   #askModel: AskModel<P> | undefined;
   /** The limit that the client asked for last. */
   #limitTokens: number | undefined;
@@ -124,16 +124,14 @@ export class GatewayConversation<P extends Provider> {
    * can't take it, and at once if one before it never ends.
    */
   prepare(input: PrepareInput<P>): Promise<PreparedBody> {
-    if (this.#preparingSince !== undefined && performance.now() - this.#preparingSince > prepareMsMax)
-      return Promise.reject(new Error("an earlier request is still being prepared"));
-    return this.#inTurn(async () => {
-      this.#preparingSince = performance.now();
-      try {
-        return await this.#prepare(input);
-      } finally {
-        this.#preparingSince = undefined;
-      }
-    });
+    if (this.#turnSince !== undefined && performance.now() - this.#turnSince > this.turnMsMax)
+      return Promise.reject(new Error("an earlier request still has the conversation"));
+    return this.#inTurn(() => this.#prepare(input));
+  }
+
+  /** How long one of the calls below may take before it counts as hanging. */
+  get turnMsMax(): number {
+    return this.#options.summarizer === "own" ? turnWithSummaryMsMax : turnMsMax;
   }
 
   async #prepare({ body, previous, askModel, signal }: PrepareInput<P>): Promise<PreparedBody> {
@@ -208,7 +206,14 @@ export class GatewayConversation<P extends Provider> {
 
   /** Runs calls one after the other: what a request is written with must not change before it is written. */
   #inTurn<Result>(call: () => Promise<Result>): Promise<Result> {
-    const result = this.#lastTurn.then(call);
+    const result = this.#lastTurn.then(async () => {
+      this.#turnSince = performance.now();
+      try {
+        return await call();
+      } finally {
+        this.#turnSince = undefined;
+      }
+    });
     this.#lastTurn = result.catch(() => undefined);
     return result;
   }

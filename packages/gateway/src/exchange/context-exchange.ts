@@ -4,7 +4,7 @@ import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
-import { ownCallsMax, plainerTriesMax, prepareMsMax, prepareWithSummaryMsMax } from "../conversation/limits.ts";
+import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayFailure, RelayOptions, ReplyEnd } from "../reply/relay.ts";
@@ -157,15 +157,20 @@ class RunningExchange {
     else await this.#relayWhole(outcome);
   }
 
-  async #prepare(): Promise<PreparedBody> {
+  #prepare(): Promise<PreparedBody> {
     const { body, previous, begun } = this.#found;
-    const ms = this.#deps.options().summarizer === "own" ? prepareWithSummaryMsMax : prepareMsMax;
-    const signal = AbortSignal.any([this.#request.signal, AbortSignal.timeout(ms)]);
-    await begun;
     const askModel = ownSummarizer(this.#deps.upstream, this.#request);
-    const prepared = this.#open.conversation.prepare({ body, previous, askModel, signal });
-    return await raceAbort(prepared, {
-      signal,
+    return this.#inTime(async (signal) => {
+      await begun;
+      return await this.#open.conversation.prepare({ body, previous, askModel, signal });
+    });
+  }
+
+  /** For all of ours that the client waits for. `signal`: aborted also when the client has gone. */
+  #inTime<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const late = AbortSignal.timeout(this.#open.conversation.turnMsMax);
+    return raceAbort(call(AbortSignal.any([this.#request.signal, late])), {
+      signal: late,
       instead: () => {
         throw new Error("it took too long");
       },
@@ -184,9 +189,10 @@ class RunningExchange {
       const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
       try {
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
-        const isPlainer = tries < plainerTriesMax && (await conversation.refused(this.#body, error));
+        const isPlainer =
+          tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
         if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new Error(`status ${outcome.status}`));
-        prepared = await conversation.next(this.#body, this.#request.signal);
+        prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
       }
@@ -275,11 +281,13 @@ class RunningExchange {
     const { conversation } = this.#open;
     let prepared: PreparedBody | undefined;
     try {
-      await this.#recording?.done;
-      await conversation.answer(this.#body, end.calls);
+      await this.#inTime(async () => {
+        await this.#recording?.done;
+        await conversation.answer(this.#body, end.calls);
+      });
       if (end.client === "complete") return undefined;
       if (calls >= ownCallsMax) throw new Error(`tools of the gateway were called ${ownCallsMax} times in one reply`);
-      prepared = await conversation.next(this.#body, this.#request.signal);
+      prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
     } catch (error) {
       if (end.client !== "complete") return await this.#sendOwn("answer", error);
       this.#tellFailure("answer", error);
@@ -301,7 +309,7 @@ class RunningExchange {
 
   async #recordWhole(reply: JsonObject): Promise<void> {
     try {
-      if (this.#isRecorded) await this.#open.conversation.recordWhole(this.#body, reply);
+      if (this.#isRecorded) await this.#inTime(() => this.#open.conversation.recordWhole(this.#body, reply));
     } catch (error) {
       this.#tellFailure("record", error);
     }
