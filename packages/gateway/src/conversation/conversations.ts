@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { ContextEvent } from "palimpsest/internal/context/outcomes";
-import type { Summarizer } from "palimpsest/internal/context/summarizer";
 import type { Store } from "palimpsest/internal/ports/store";
 import { RequestBody } from "../body/request-body.ts";
 import type { ConversationRow, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
@@ -36,8 +35,8 @@ export interface FindInput extends ConversationPlace {
   readonly provider: Provider;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Uint8Array;
-  /** Asks the conversation's model with the client's own credentials, for summaries. */
-  readonly summarizer?: Summarizer<Provider> | undefined;
+  /** Who writes summaries of a conversation that is opened. By default nobody. */
+  readonly summarizer?: "own" | "none" | undefined;
   /** Whether a list that is not known begins a conversation, and one that is known in parts changes it. */
   readonly unknown: "begin" | "ignore";
 }
@@ -101,7 +100,6 @@ export class Conversations implements GatewayState {
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const list = readClientList(format, body);
     const { client, ...identity } = readIdentity({
-      provider,
       headers,
       field: (name) => body.field(name),
       lead: list.lead.map(({ value }) => value),
@@ -155,7 +153,7 @@ export class Conversations implements GatewayState {
     return { id, begun: this.#deps.log.add(known, { user: scope.user, project, client }) };
   }
 
-  #openConversation(id: string, { provider, user, project, summarizer }: FindInput): OpenConversation {
+  #openConversation(id: string, { provider, user, project, summarizer = "none" }: FindInput): OpenConversation {
     const known = this.#open.get(id);
     if (known !== undefined) {
       // The one that was used last is last.
@@ -176,7 +174,7 @@ export class Conversations implements GatewayState {
         toolUse: toolBook === undefined ? undefined : { book: toolBook, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
         onEvent: (event) => onEvent?.(id, event),
-        ...(summarizer === undefined ? {} : { summarizer }),
+        summarizer,
       }),
       row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client }),
       newest: undefined,

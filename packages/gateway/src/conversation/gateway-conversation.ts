@@ -3,10 +3,11 @@ import type { Context } from "palimpsest/internal/context/context";
 import { ContextError } from "palimpsest/internal/context/context-error";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
-import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { tokens } from "palimpsest/internal/schema/brand";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
@@ -17,10 +18,11 @@ import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, ClientListWriter, isUntouched, readClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
-import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
+import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
+import { fitReplyLimit } from "./reply-limit.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { missingUsage } from "./usage-chunk.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
@@ -48,9 +50,11 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
 
 export interface ConversationOptions<P extends Provider> extends Pick<
   ContextOptions<P>,
-  "store" | "session" | "onEvent" | "summarizer"
+  "store" | "session" | "onEvent"
 > {
   readonly provider: P;
+  /** Who writes summaries: the conversation's model, by way of `PrepareInput.askModel`. */
+  readonly summarizer: "own" | "none";
   readonly reduction: ReductionOptions;
   /** The program that sends the requests. */
   readonly client?: string | undefined;
@@ -59,9 +63,11 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly now: () => number;
 }
 
-export interface PrepareInput {
+export interface PrepareInput<P extends Provider> {
   readonly body: RequestBody;
   readonly previous: RequestBody | undefined;
+  /** Asks the conversation's model with the credentials of this request. They count until the next one brings others. */
+  readonly askModel?: AskModel<P> | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -76,6 +82,8 @@ export interface PreparedBody {
   readonly tokens: number;
   /** What the model takes, or what it was told to. */
   readonly windowTokens: number;
+  /** Names of our own tools in it. */
+  readonly ownTools: ReadonlySet<string>;
 }
 
 /**
@@ -98,8 +106,11 @@ export class GatewayConversation<P extends Provider> {
   /** The body of the request that has the context. */
   #current: RequestBody | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
-  /** When the request that is being prepared began. */
-  #preparingSince: number | undefined;
+  /** When the call that runs now began. */
+  #turnSince: number | undefined;
+  #askModel: AskModel<P> | undefined;
+  /** The limit that the client asked for last. */
+  #limitTokens: number | undefined;
   #isClosed = false;
   /** The upstream did not take a request that asks for the usage of a stream. */
   #isUsageRefused = false;
@@ -122,26 +133,26 @@ export class GatewayConversation<P extends Provider> {
    * Takes over a list and returns the request to send. `previous`: the body that it was read with. Rejects if the context
    * can't take it, and at once if one before it never ends.
    */
-  prepare(input: PrepareInput): Promise<PreparedBody> {
-    if (this.#preparingSince !== undefined && performance.now() - this.#preparingSince > prepareMsMax)
-      return Promise.reject(new OwnFailure("an earlier request is still being prepared"));
-    return this.#inTurn(async () => {
-      this.#preparingSince = performance.now();
-      try {
-        return await this.#prepare(input);
-      } finally {
-        this.#preparingSince = undefined;
-      }
-    });
+  prepare(input: PrepareInput<P>): Promise<PreparedBody> {
+    if (this.#turnSince !== undefined && performance.now() - this.#turnSince > this.turnMsMax)
+      return Promise.reject(new OwnFailure("an earlier request still has the conversation"));
+    return this.#inTurn(() => this.#prepare(input));
   }
 
-  async #prepare({ body, previous, signal }: PrepareInput): Promise<PreparedBody> {
+  /** How long one of the calls below may take before it counts as hanging. */
+  get turnMsMax(): number {
+    return this.#options.summarizer === "own" ? turnWithSummaryMsMax : turnMsMax;
+  }
+
+  async #prepare({ body, previous, askModel, signal }: PrepareInput<P>): Promise<PreparedBody> {
     signal.throwIfAborted();
     this.#current = body;
+    this.#askModel = askModel ?? this.#askModel;
     this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
     const { elements, unchanged } = list;
+    this.#tools.checkForm((name) => body.field(name));
     this.#tools.look(body.field("tools"), { elements, unchanged: isFollowing ? unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
@@ -205,7 +216,14 @@ export class GatewayConversation<P extends Provider> {
 
   /** Runs calls one after the other: what a request is written with must not change before it is written. */
   #inTurn<Result>(call: () => Promise<Result>): Promise<Result> {
-    const result = this.#lastTurn.then(call);
+    const result = this.#lastTurn.then(async () => {
+      this.#turnSince = performance.now();
+      try {
+        return await call();
+      } finally {
+        this.#turnSince = undefined;
+      }
+    });
     this.#lastTurn = result.catch(() => undefined);
     return result;
   }
@@ -218,6 +236,7 @@ export class GatewayConversation<P extends Provider> {
 
   async #open(body: RequestBody, list: ClientList): Promise<Context<P>> {
     const now = this.#readFixed(body, list);
+    this.#limitTokens = this.#limit(body)?.value ?? this.#limitTokens;
     if (this.#context === undefined) {
       const opened = this.#openWhenFree(now, body);
       this.#context = opened;
@@ -256,9 +275,7 @@ export class GatewayConversation<P extends Provider> {
   #openContext(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     const { provider, reduction, store, session, onEvent, summarizer } = this.#options;
     const { policy, saving, secrets } = reduction;
-    const contextTokens = reduction.contextTokens?.(fixed.model);
     const thinking = body.field("thinking");
-    const limit = this.#limit(body)?.value;
     return openContext<P>({
       provider,
       model: fixed.model,
@@ -266,16 +283,21 @@ export class GatewayConversation<P extends Provider> {
       tools: this.#tools.options(fixed.tools, fixed.lead),
       hiddenTools: hiddenTools(fixed.tools),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
-      ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, Math.floor((contextTokens ?? Infinity) / 2)) }),
-      ...(contextTokens === undefined ? {} : { contextTokens }),
+      contextTokens: (model) => reduction.contextTokens?.(model),
+      outputTokensMax: () => this.#limitTokens,
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
       ...(secrets === undefined ? {} : { secrets }),
       ...(store === undefined ? {} : { store }),
       ...(session === undefined ? {} : { session }),
       ...(onEvent === undefined ? {} : { onEvent }),
-      ...(summarizer === undefined ? {} : { summarizer }),
+      ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
     });
+  }
+
+  async #summarize(request: SummaryRequest<P>): Promise<Reply<P>> {
+    if (this.#askModel === undefined) throw new Error("a summary before the first request");
+    return await this.#askModel(request);
   }
 
   #readFixed(body: RequestBody, { lead }: ClientList): FixedPart {
@@ -290,7 +312,7 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** Names of our own tools whose calls can come back. */
-  get ownToolNames(): ReadonlySet<string> {
+  get #ownToolNames(): ReadonlySet<string> {
     return new Set(this.#tools.own(this.#sent?.tools).map(({ definition }) => definition.name));
   }
 
@@ -310,13 +332,24 @@ export class GatewayConversation<P extends Provider> {
     const fields = {
       ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
       ...binding.fields,
-      ...this.#limitField(body, request.maxTokens),
+      ...fitReplyLimit({
+        asked: this.#limit(body),
+        thinking: binding.thinking,
+        fittingTokens: request.maxTokens,
+      }),
       ...this.#markFields(body),
       ...this.#usageFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
     const betas = [...request.betas, ...binding.betas];
-    return { bytes, betas, untouched, tokens: request.tokens, windowTokens: this.#windowTokens() };
+    return {
+      bytes,
+      betas,
+      untouched,
+      tokens: request.tokens,
+      windowTokens: this.#windowTokens(),
+      ownTools: this.#ownToolNames,
+    };
   }
 
   #windowTokens(): number {
@@ -327,29 +360,26 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
-  #bindThinking(body: RequestBody): { readonly fields: FieldChanges; readonly betas: readonly string[] } {
+  #bindThinking(body: RequestBody): {
+    readonly thinking: Json | undefined;
+    readonly fields: FieldChanges;
+    readonly betas: readonly string[];
+  } {
     const thinking = body.field("thinking");
     const model = body.field("model");
     const isBound = typeof model === "string" && findModel(model)?.thinking === "bound";
-    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined) return { fields: {}, betas: [] };
-    const block_binding = { prefix_mismatch_behavior: "drop_block" };
-    return { fields: { thinking: { ...thinking, block_binding } }, betas: [bindingBeta] };
+    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined)
+      return { thinking, fields: {}, betas: [] };
+    const bound = { ...thinking, block_binding: { prefix_mismatch_behavior: "drop_block" } };
+    return { thinking: bound, fields: { thinking: bound }, betas: [bindingBeta] };
   }
 
   #limit(body: RequestBody): { readonly name: string; readonly value: number } | undefined {
     for (const name of this.#format.limitFields) {
       const value = body.field(name);
-      if (typeof value === "number" && value > 0) return { name, value };
+      if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return { name, value };
     }
     return undefined;
-  }
-
-  /** Only if the reply would not fit: a limit that changes with each request breaks the cache of some models. */
-  #limitField(body: RequestBody, fittingTokens: number): FieldChanges {
-    const asked = this.#limit(body);
-    return asked === undefined || asked.value <= fittingTokens
-      ? {}
-      : { [asked.name]: Math.min(asked.value, fittingTokens) };
   }
 
   /** Whether the request asks for a usage that its client did not ask for. */

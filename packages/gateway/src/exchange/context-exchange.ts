@@ -7,7 +7,7 @@ import type { Conversations, FoundRequest, OpenConversation } from "../conversat
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
 import { usageField } from "../conversation/usage-chunk.ts";
 import { OwnFailure } from "../conversation/own-failure.ts";
-import { ownCallsMax, plainerTriesMax, prepareMsMax, prepareWithSummaryMsMax } from "../conversation/limits.ts";
+import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
@@ -99,7 +99,7 @@ function findConversation(deps: WholeExchangeDeps, request: ClientRequest): Foun
       headers,
       bytes: body,
       unknown: operation === "create" ? "begin" : "ignore",
-      summarizer: deps.options().summarizer === "own" ? ownSummarizer(deps, request) : undefined,
+      summarizer: deps.options().summarizer,
     });
     // What is counted while a reply comes must not take the conversation from it.
     return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
@@ -125,6 +125,8 @@ class RunningExchange {
   readonly #account: ExchangeAccount;
   readonly #ids: ResponseIds;
   #recording: Recording | undefined;
+  /** Of this request: a newer one may have others. */
+  #ownTools: ReadonlySet<string> = new Set();
   /** Not the replies to the client's own request: the context has not asked for them. */
   #isRecorded = true;
 
@@ -158,6 +160,7 @@ class RunningExchange {
       return;
     }
     if (this.#request.operation === "create") this.#deps.conversations.asked(this.#open);
+    this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
     else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
@@ -165,14 +168,20 @@ class RunningExchange {
     else await this.#relayWhole(outcome);
   }
 
-  async #prepare(): Promise<PreparedBody> {
+  #prepare(): Promise<PreparedBody> {
     const { body, previous, begun } = this.#found;
-    const ms = this.#deps.options().summarizer === "own" ? prepareWithSummaryMsMax : prepareMsMax;
-    const signal = AbortSignal.any([this.#request.signal, AbortSignal.timeout(ms)]);
-    await begun;
-    const prepared = this.#open.conversation.prepare({ body, previous, signal });
-    return await raceAbort(prepared, {
-      signal,
+    const askModel = ownSummarizer(this.#deps, this.#request);
+    return this.#inTime(async (signal) => {
+      await begun;
+      return await this.#open.conversation.prepare({ body, previous, askModel, signal });
+    });
+  }
+
+  /** For all of ours that the client waits for. `signal`: aborted also when the client has gone. */
+  #inTime<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const late = AbortSignal.timeout(this.#open.conversation.turnMsMax);
+    return raceAbort(call(AbortSignal.any([this.#request.signal, late])), {
+      signal: late,
       instead: () => {
         throw new OwnFailure("it took too long");
       },
@@ -193,14 +202,15 @@ class RunningExchange {
       if (outcome.status === 422 && !namesUsage) return reply;
       try {
         if (namesUsage && conversation.leaveOutUsage(this.#body)) {
-          prepared = await conversation.next(this.#body, this.#request.signal);
+          prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
           continue;
         }
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
-        const isPlainer = tries < plainerTriesMax && (await conversation.refused(this.#body, error));
+        const isPlainer =
+          tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
         if (!isPlainer)
           return isOwn ? reply : await this.#sendOwn("refused", new OwnFailure(`status ${outcome.status}`));
-        prepared = await conversation.next(this.#body, this.#request.signal);
+        prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
       }
@@ -306,12 +316,14 @@ class RunningExchange {
     const { conversation } = this.#open;
     let prepared: PreparedBody | undefined;
     try {
-      await this.#recording?.done;
-      await conversation.answer(this.#body, end.calls);
+      await this.#inTime(async () => {
+        await this.#recording?.done;
+        await conversation.answer(this.#body, end.calls);
+      });
       if (end.client === "complete") return undefined;
       if (calls >= ownCallsMax)
         throw new OwnFailure(`tools of the gateway were called ${ownCallsMax} times in one reply`);
-      prepared = await conversation.next(this.#body, this.#request.signal);
+      prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
     } catch (error) {
       if (end.client !== "complete") return await this.#sendOwn("answer", error);
       this.#tellFailure("answer", error);
@@ -333,7 +345,7 @@ class RunningExchange {
 
   async #recordWhole(reply: JsonObject): Promise<void> {
     try {
-      if (this.#isRecorded) await this.#open.conversation.recordWhole(this.#body, reply);
+      if (this.#isRecorded) await this.#inTime(() => this.#open.conversation.recordWhole(this.#body, reply));
     } catch (error) {
       this.#tellFailure("record", error);
     }
@@ -347,7 +359,7 @@ class RunningExchange {
         : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
     return {
       provider,
-      ownTools: this.#open.conversation.ownToolNames,
+      ownTools: this.#ownTools,
       usage: usageChange(provider, report),
       usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
       onEvent: (event) => {

@@ -1,5 +1,5 @@
 import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
-import type { Summarizer } from "palimpsest/internal/context/summarizer";
+import type { AskModel } from "palimpsest/internal/context/summarizer";
 import { isObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { askForPlainReply, forwardHeaders } from "../upstream/headers.ts";
 import { estimateTokens, ReplyUsage } from "../reply/reply-usage.ts";
@@ -8,18 +8,21 @@ import type { ClientRequest } from "./exchange.ts";
 import { holdReply } from "./held-reply.ts";
 import { wholeReplyBytesMax } from "./limits.ts";
 
-/** Asks the same upstream, with the credentials of the request that made the summary necessary, and charges its user. */
+/**
+ * Asks the same upstream, with the credentials of the request that made the summary necessary: also of one that only counts.
+ * Charges its user.
+ */
 export const ownSummarizer =
   (
     { upstream, onEvent, prices }: ChargedPassDeps,
     { provider, method, path, headers, user }: ClientRequest,
-  ): Summarizer<Provider> =>
+  ): AskModel<Provider> =>
   async ({ params, signal }) => {
     const body = Buffer.from(JSON.stringify(params));
     const outcome = await upstream.send({
       provider,
       method,
-      path,
+      path: path.replace(countPath, ""),
       headers: askForPlainReply(forwardHeaders(headers)),
       body: [body],
       signal,
@@ -40,3 +43,5 @@ export const ownSummarizer =
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return reply as unknown as Reply<Provider>;
   };
+
+const countPath = /\/count_tokens(?=\?|$)/;

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
-import { listsMax, retryMsMax, sharedListMax, tailMessagesMax } from "./limits.ts";
+import { listsMax, retryMsMax, sharedListMax } from "./limits.ts";
 import type { ListDigests } from "./list-digests.ts";
+import { TailIndex } from "./tail-index.ts";
 
 /** Where a conversation can be looked for: only its own scope is ever searched. */
 export interface ConversationScope {
@@ -49,14 +50,15 @@ interface IndexedConversation {
  *             conversation that was asked last wins
  *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind. But a whole list that holds
  *             no reply, without a name of a session, begins a conversation: the client starts over with words that it used before
- *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it
- *   tail      without a name: the list holds one of the conversation's last messages: the client compacted it
+ *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it.
+ *             Not without tools: titles and summaries of one session have nothing to do with each other
+ *   tail      otherwise: the list holds the conversation's last messages, in a row: the client compacted it
  */
 export class ConversationIndex {
   readonly #known = new Map<string, IndexedConversation>();
   /** Ids with a space between them, the newest first: nearly always one. */
   readonly #idsByList = new Map<string, string>();
-  readonly #idByTail = new Map<string, string>();
+  readonly #tails = new TailIndex();
   readonly #idBySession = new Map<string, string>();
   #asked = 0;
 
@@ -72,16 +74,12 @@ export class ConversationIndex {
     if (next === undefined && rewound?.isWhole === true && isStart) return { kind: "new" };
     const byList = next ?? rewound?.id;
     if (byList !== undefined) return { kind: "found", id: byList, by: "list" };
-    if (scope.session !== undefined) {
+    if (scope.session !== undefined && scope.hasTools) {
       const id = this.#idBySession.get(`${name} ${toolsName(scope)}`);
       return id === undefined ? { kind: "new" } : { kind: "found", id, by: "session" };
     }
-    // The newest message is what the user says now: others may say the same.
-    for (const message of messages.slice(-tailMessagesMax - 1, -1).toReversed()) {
-      const id = message === "" ? undefined : this.#idByTail.get(`${name} ${message}`);
-      if (id !== undefined) return { kind: "found", id, by: "tail" };
-    }
-    return { kind: "new" };
+    const id = this.#tails.find({ scope: name, messages });
+    return id === undefined ? { kind: "new" } : { kind: "found", id, by: "tail" };
   }
 
   /** `next`: the conversation that waits for this list. `rewound`: the one with the longest list that is its beginning. */
@@ -146,9 +144,7 @@ export class ConversationIndex {
   setTail(id: string, messages: readonly string[]): void {
     const known = this.#known.get(id);
     if (known === undefined) return;
-    for (const message of known.tail) this.#unset(this.#idByTail, `${known.scope} ${message}`, id);
-    known.tail = messages.slice(-tailMessagesMax).filter((message) => message !== "");
-    for (const message of known.tail) this.#idByTail.set(`${known.scope} ${message}`, id);
+    known.tail = this.#tails.set(id, { scope: known.scope, messages });
   }
 
   get(id: string): KnownConversation | undefined {
@@ -160,7 +156,7 @@ export class ConversationIndex {
     const known = this.#known.get(id);
     if (known === undefined) return;
     for (const list of known.lists) this.#unshare(`${known.scope} ${list}`, id);
-    for (const message of known.tail) this.#unset(this.#idByTail, `${known.scope} ${message}`, id);
+    this.#tails.remove(id);
     this.#unset(this.#idBySession, `${known.scope} ${known.tools}`, id);
     this.#known.delete(id);
   }
