@@ -19,6 +19,7 @@ import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import type { ToolBook } from "./tool-book.ts";
+import { withPathsIf } from "./with-paths-if.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -58,6 +59,8 @@ export interface ConversationOptions<P extends Provider> extends Pick<
 export interface PrepareInput {
   readonly body: RequestBody;
   readonly previous: RequestBody | undefined;
+  /** Whether the client can read what the gateway stores. */
+  readonly files: "shared" | "separate";
   readonly signal: AbortSignal;
 }
 
@@ -94,6 +97,7 @@ export class GatewayConversation<P extends Provider> {
   /** When the request that is being prepared began. */
   #preparingSince: number | undefined;
   #isClosed = false;
+  #files: PrepareInput["files"] = "separate";
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
 
@@ -125,9 +129,10 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
-  async #prepare({ body, previous, signal }: PrepareInput): Promise<PreparedBody> {
+  async #prepare({ body, previous, files, signal }: PrepareInput): Promise<PreparedBody> {
     signal.throwIfAborted();
     this.#current = body;
+    this.#files = files;
     this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
@@ -261,7 +266,7 @@ export class GatewayConversation<P extends Provider> {
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
       ...(secrets === undefined ? {} : { secrets }),
-      ...(store === undefined ? {} : { store }),
+      ...(store === undefined ? {} : { store: withPathsIf(store, () => this.#namesPaths) }),
       ...(session === undefined ? {} : { session }),
       ...(onEvent === undefined ? {} : { onEvent }),
       ...(summarizer === undefined ? {} : { summarizer }),
@@ -282,6 +287,11 @@ export class GatewayConversation<P extends Provider> {
   /** Names of our own tools whose calls can come back. */
   get ownToolNames(): ReadonlySet<string> {
     return new Set(this.#tools.own(this.#sent?.tools).map(({ definition }) => definition.name));
+  }
+
+  /** A path helps only a model that has no better way, and a client that can read it. */
+  get #namesPaths(): boolean {
+    return this.#files === "shared" && !this.ownToolNames.has("recall");
   }
 
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {

@@ -159,7 +159,7 @@ class RunningExchange {
     const ms = this.#deps.options().summarizer === "own" ? prepareWithSummaryMsMax : prepareMsMax;
     const signal = AbortSignal.any([this.#request.signal, AbortSignal.timeout(ms)]);
     await begun;
-    const prepared = this.#open.conversation.prepare({ body, previous, signal });
+    const prepared = this.#open.conversation.prepare({ body, previous, files: this.#request.files, signal });
     return await raceAbort(prepared, {
       signal,
       instead: () => {

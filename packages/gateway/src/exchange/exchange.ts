@@ -15,6 +15,8 @@ export interface ClientRequest {
   /** As `palimpsest run` put it into the base URL. It names a folder only for the user of this machine: see `http/route.ts`. */
   readonly project: string | undefined;
   readonly body: Uint8Array;
+  /** Whether the client can read files in the gateway's home: it seems to run on the same machine, for the same user. */
+  readonly files: "shared" | "separate";
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }

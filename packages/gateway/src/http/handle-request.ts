@@ -4,9 +4,9 @@ import { errorReply, type ErrorReplyInput, type OwnError } from "../exchange/err
 import type { Exchange } from "../exchange/exchange.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
 import type { GatewayListener, RequestOperation } from "../operate/gateway-event.ts";
-import type { Identity, UserRegistry } from "../operate/users.ts";
+import { type Identity, localUser, type UserRegistry } from "../operate/users.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import { type AllowedNames, asksForWebSocket, checkRequest, type Refusal } from "./check-request.ts";
+import { type AllowedNames, asksForWebSocket, checkRequest, isOnThisMachine, type Refusal } from "./check-request.ts";
 import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
 import { readBody, streamBody } from "./read-body.ts";
 import { ResponseReply } from "./response-reply.ts";
@@ -141,8 +141,9 @@ export class RequestHandler {
       return 0;
     }
     const { operation, path, project } = route;
+    const files = user.name === localUser && isOnThisMachine(request) ? "shared" : "separate";
     await exchange(
-      { user: user.name, provider, operation, method, path, headers, project, body: body.bytes, signal },
+      { user: user.name, provider, operation, method, path, headers, project, body: body.bytes, files, signal },
       reply,
     );
     return body.bytes.byteLength;
