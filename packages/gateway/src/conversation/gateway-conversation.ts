@@ -14,9 +14,9 @@ import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
-import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
+import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
-import { answerOwnCalls } from "./own-tools.ts";
+import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { withPathsIf } from "./with-paths-if.ts";
@@ -178,7 +178,7 @@ export class GatewayConversation<P extends Provider> {
 
   answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
     return this.#inTurn(async () => {
-      await answerOwnCalls(await this.#require(body), { tools: this.#tools.own(this.#sent?.tools), calls });
+      await answerOwnCalls(await this.#require(body), { tools: this.#ownTools, calls });
     });
   }
 
@@ -228,8 +228,7 @@ export class GatewayConversation<P extends Provider> {
     const [context, sent] = [await this.#context, this.#sent];
     if (sent !== undefined && now.model !== sent.model) await context.setModel(now.model);
     if (sent !== undefined && !isSameSystem(now, sent)) await context.setSystem(readSystem(now.system, now.lead));
-    if (sent !== undefined && now.tools !== sent.tools && !isSameJson(now.tools, sent.tools))
-      await context.setTools(this.#tools.options(now.tools, now.lead));
+    if (sent !== undefined && !isSameTools(now, sent)) await context.setTools(this.#tools.options(now));
     this.#sent = now;
     return context;
   }
@@ -258,8 +257,8 @@ export class GatewayConversation<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
-      tools: this.#tools.options(fixed.tools, fixed.lead),
-      hiddenTools: hiddenTools(fixed.tools),
+      tools: this.#tools.options(fixed),
+      hiddenTools: hiddenTools(fixed),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, Math.floor((contextTokens ?? Infinity) / 2)) }),
       ...(contextTokens === undefined ? {} : { contextTokens }),
@@ -286,7 +285,11 @@ export class GatewayConversation<P extends Provider> {
 
   /** Names of our own tools whose calls can come back. */
   get ownToolNames(): ReadonlySet<string> {
-    return new Set(this.#tools.own(this.#sent?.tools).map(({ definition }) => definition.name));
+    return new Set(this.#ownTools.map(({ definition }) => definition.name));
+  }
+
+  get #ownTools(): readonly OwnTool[] {
+    return this.#sent === undefined ? [] : this.#tools.own(this.#sent);
   }
 
   /** A path helps only a model that has no better way, and a client that can read it. */
@@ -307,13 +310,18 @@ export class GatewayConversation<P extends Provider> {
           ? body.elements
           : writeClientList(this.#options.provider, { list, outgoing });
     const binding = this.#bindThinking(body);
+    const tools = body.field("tools");
+    const lead = this.#tools.lead(list.lead, tools);
     const fields = {
-      ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
+      ...this.#tools.field({ tools, lead: list.lead.map(({ value }) => value) }, body.field("tool_choice")),
       ...binding.fields,
       ...this.#limitField(body, request.maxTokens),
       ...this.#markFields(body),
     };
-    const bytes = writeBody(body, { list: elements, fields });
+    const bytes = writeBody(body, {
+      list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
+      fields,
+    });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
   }
 
