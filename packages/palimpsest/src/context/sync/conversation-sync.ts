@@ -13,6 +13,7 @@ import type { SessionContext } from "../session-context.ts";
 import { appendItems, type SyncHost } from "./append-items.ts";
 import type { KnownItem, KnownItems } from "./known-items.ts";
 import { HiddenCalls } from "./hidden-calls.ts";
+import { JoinedTexts } from "./joined-texts.ts";
 import { digestWithoutDistance, MessageReader, type SyncItem } from "./message-reader.ts";
 import { outgoingList, type OutgoingMessage } from "./outgoing-list.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
@@ -31,6 +32,7 @@ export class ConversationSync {
   readonly #known: KnownItems;
   readonly #reader: MessageReader;
   readonly #hidden: HiddenCalls;
+  readonly #joined: JoinedTexts;
   /** The newest list. */
   #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
   /** What was found out about a block of the view, and the item that it was compared with. */
@@ -45,8 +47,12 @@ export class ConversationSync {
     const { core, sessionDeps, known, provider, hiddenTools } = parts;
     this.#host = { ...host, core, uuid: sessionDeps.uuid };
     this.#known = known;
-    this.#reader = new MessageReader(core.deps, parseMessageByProvider[provider]);
-    this.#hidden = new HiddenCalls(hiddenTools, core.session.fold.path.everyBranch);
+    const findJoined = (digest: string): readonly string[] | undefined => this.#joined.find(digest);
+    this.#reader = new MessageReader(core.deps, parseMessageByProvider[provider], findJoined);
+    const entries = hiddenTools.size === 0 ? [] : core.session.fold.path.everyBranch;
+    this.#hidden = new HiddenCalls(hiddenTools, entries);
+    this.#joined = new JoinedTexts(this.#hidden, (text) => this.#reader.digest("assistant", { type: "text", text }));
+    for (const entry of entries) this.#joined.add(entry);
   }
 
   /**
@@ -79,6 +85,7 @@ export class ConversationSync {
 
   /** If it fails, what has been stored stays known: the same list may be given again. */
   async #takeOver(items: readonly SyncItem[], plan: SyncPlan): Promise<EntryId | undefined> {
+    this.#joined.endReply();
     try {
       const edit = await this.#leave(plan);
       if (isMoreOfRound(items, plan.from)) await this.#leaveRepair();
@@ -143,6 +150,7 @@ export class ConversationSync {
     let reply: Entry | undefined;
     for (const { entry } of path.loggedFrom(from)) {
       const items = [...this.#entryItems(entry)];
+      this.#joined.add(entry);
       if (items.length > 0 && isSameReply(reply, entry)) known.joinTip();
       else if (items.length > 0 && before?.id !== undefined) known.tip.behind = before.id;
       for (const [nth, item] of items.entries())
