@@ -142,7 +142,8 @@ export class GatewayConversation<P extends Provider> {
     this.#list = { body, list };
     const reader: WireReader<P> = context;
     const messages = list.elements.map(({ value }) => value);
-    const request = await reader.sync(messages, { signal, unchanged: isFollowing ? list.unchanged : 0 });
+    const known = isFollowing ? list.unchanged : 0;
+    const request = await reader.sync(messages, { signal, unchanged: known, ending: "any" });
     return this.#write(context, request);
   }
 

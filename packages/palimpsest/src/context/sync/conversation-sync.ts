@@ -6,6 +6,7 @@ import { isObject, listField, parseJson } from "../../schema/json.ts";
 import type { Item } from "../../transcript/item.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { storeError, throwIfFailed } from "../context-error.ts";
+import type { SyncOptions } from "../inputs.ts";
 import type { SyncReport } from "../outcomes.ts";
 import type { ContextParts } from "../context-parts.ts";
 import type { Provider } from "../provider-formats.ts";
@@ -35,6 +36,8 @@ export class ConversationSync {
   readonly #joined: JoinedTexts;
   /** The newest list. */
   #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
+  /** What the newest list may end with. */
+  #allowedEnding: SyncOptions["ending"];
   /** What was found out about a block of the view, and the item that it was compared with. */
   readonly #compared = new WeakMap<Block, { readonly item: SyncItem; readonly isSame: boolean }>();
   /** The beginning of the last list that was known. Items that are the same objects need not be looked up again. */
@@ -59,12 +62,16 @@ export class ConversationSync {
    * Announces a list in its order; the result takes it over. `unchanged` is about the list that was announced before:
    * if that one was never read, as its call was aborted, it says nothing.
    */
-  announce(messages: readonly object[], unchanged = 0): () => Promise<SyncReport> {
+  announce(
+    messages: readonly object[],
+    { unchanged = 0, ending }: Pick<SyncOptions, "unchanged" | "ending"> = {},
+  ): () => Promise<SyncReport> {
     this.#listsAnnounced += 1;
     const number = this.#listsAnnounced;
     return async () => {
       const isAboutLast = this.#listRead === number - 1;
       this.#listRead = number;
+      this.#allowedEnding = ending;
       return await this.#take(messages, isAboutLast ? unchanged : 0);
     };
   }
@@ -98,6 +105,11 @@ export class ConversationSync {
     } finally {
       this.#readAll();
     }
+  }
+
+  /** What the next request ends with. A list that only has blocks of unknown kinds behind the user's words ends with a reply too. */
+  get ending(): "user" | "reply" {
+    return this.#allowedEnding === "any" && this.#list?.items.at(-1)?.role === "assistant" ? "reply" : "user";
   }
 
   /**
