@@ -20,48 +20,59 @@ afterEach(() => world.close());
 
 const forms = ["streamed", "whole"] as const;
 type Form = (typeof forms)[number];
-type Ask = (url: string, list: readonly JsonObject[]) => Promise<unknown>;
+type Ask = (url: string, list: List) => Promise<unknown>;
 
 const schema = { type: "object" as const, properties: {} };
-const sdk = { apiKey: "none", maxRetries: 0 };
-
-const asked: Readonly<Record<Provider, Readonly<Record<Form, Ask>>>> = {
-  anthropic: {
-    streamed: (url, list) => new Anthropic({ ...sdk, baseURL: url }).messages.stream(messages(list)).finalMessage(),
-    whole: (url, list) => new Anthropic({ ...sdk, baseURL: url }).messages.create({ ...messages(list), stream: false }),
-  },
-  "openai-chat": {
-    streamed: (url, list) => openAi(url).chat.completions.stream(chat(list)).finalChatCompletion(),
-    whole: (url, list) => openAi(url).chat.completions.create({ ...chat(list), stream: false }),
-  },
-  "openai-responses": {
-    streamed: (url, list) => openAi(url).responses.stream(responses(list)).finalResponse(),
-    whole: (url, list) => openAi(url).responses.create({ ...responses(list), stream: false }),
-  },
-};
-
-const openAi = (url: string): OpenAI => new OpenAI({ ...sdk, baseURL: `${url}/v1` });
-
-/** Lists are JSON of the API that they came from. */
-const trusted = <T>(list: readonly JsonObject[]): T => JSON.parse(JSON.stringify(list));
-
-const messages = (list: readonly JsonObject[]) => ({
+const question = { role: "user" as const, content: "Which gauge is red?" };
+const messages = {
   model: "claude-sonnet-5-5",
   max_tokens: 500,
   tools: [{ name: "read", input_schema: schema }],
-  messages: trusted<Anthropic.MessageParam[]>(list),
-});
-const chat = (list: readonly JsonObject[]) => ({
+  messages: [question],
+};
+const chat = {
   model: "gpt-4o",
   tools: [{ type: "function" as const, function: { name: "read", parameters: schema } }],
-  messages: trusted<OpenAI.ChatCompletionMessageParam[]>(list),
-});
-const responses = (list: readonly JsonObject[]) => ({
+  messages: [question],
+};
+const responses = {
   model: "gpt-4o",
   store: false,
   tools: [{ type: "function" as const, name: "read", parameters: schema, strict: false }],
-  input: trusted<OpenAI.Responses.ResponseInput>(list),
-});
+  input: [question],
+};
+
+const asked: Readonly<Record<Provider, Readonly<Record<Form, Ask>>>> = {
+  anthropic: {
+    streamed: (url, list) => anthropic(url, list).messages.stream(messages).finalMessage(),
+    whole: (url, list) => anthropic(url, list).messages.create(messages),
+  },
+  "openai-chat": {
+    streamed: (url, list) => openAi(url, list).chat.completions.stream(chat).finalChatCompletion(),
+    whole: (url, list) => openAi(url, list).chat.completions.create(chat),
+  },
+  "openai-responses": {
+    streamed: (url, list) => openAi(url, list).responses.stream(responses).finalResponse(),
+    whole: (url, list) => openAi(url, list).responses.create(responses),
+  },
+};
+
+type List = readonly JsonObject[];
+
+const anthropic = (url: string, list: List): Anthropic =>
+  new Anthropic({ apiKey: "none", maxRetries: 0, baseURL: url, fetch: sending(list) });
+const openAi = (url: string, list: List): OpenAI =>
+  new OpenAI({ apiKey: "none", maxRetries: 0, baseURL: `${url}/v1`, fetch: sending(list) });
+
+/** Sends this list in place of the question, so that it need not have the types of each SDK. */
+const sending =
+  (list: List): typeof fetch =>
+  (input, init) => {
+    const body = typeof init?.body === "string" ? parseJson(init.body) : undefined;
+    if (!isObject(body)) return fetch(input, init);
+    const name = "input" in body ? "input" : "messages";
+    return fetch(input, { ...init, body: JSON.stringify({ ...body, [name]: list }) });
+  };
 
 /** The reply as its client appends it to its list. */
 function replyElements(provider: Provider, reply: unknown): readonly JsonObject[] {
@@ -133,7 +144,7 @@ describe.each(table)("a reply of %s (%s) that goes on behind a call of recall", 
       const reply = replyElements(provider, await asked[provider][form](world.url, list));
       return [...list, ...reply, ...following(provider, reply)];
     };
-    const second = await ask([{ role: "user", content: "Which gauge is red?" }]);
+    const second = await ask([question]);
     expect(JSON.stringify(second)).not.toContain("recall");
     const third = await ask(second);
     await world.reopen();
@@ -143,6 +154,6 @@ describe.each(table)("a reply of %s (%s) that goes on behind a call of recall", 
     const lists = upstreamLists();
     for (const [at, list] of lists.entries())
       expect(list.slice(0, lists[at - 1]?.length ?? 0), `request ${at}`).toEqual(lists[at - 1] ?? []);
-    expect(textField(lists[0]?.[0] ?? {}, "content")).toBe("Which gauge is red?");
+    expect(textField(lists[0]?.[0] ?? {}, "content")).toBe(question.content);
   });
 });

@@ -37,7 +37,7 @@ export function contextFetch<P extends Provider>(
     const refusal = format.refuse(body);
     if (refusal !== undefined) return refusal;
     const { signal } = init;
-    const ending = "any";
+    const ending = "any" as const;
     const request = signal instanceof AbortSignal ? { ...read, ending, signal } : { ...read, ending };
     const send = (prepared: PreparedRequest<P>): Promise<Response> =>
       fetch(input, { ...init, ...writeInit(init, prepared.betas), body: JSON.stringify(format.write(body, prepared)) });
