@@ -11,6 +11,8 @@ import { type RecordedClient, restoreRequest } from "../../fixture/gateway-clien
 export interface ReplayedRequest {
   readonly status: number;
   readonly body: string;
+  /** What the client got. */
+  readonly reply: string;
 }
 
 /** Sends a client's recorded requests one after the other, each with the ids and seals of the replies that it got. */
@@ -26,7 +28,7 @@ export async function replayClient(recorded: RecordedClient, baseUrl: string): P
     });
     const reply = await response.text();
     for (const [kind, found] of readValues(reply)) values[kind]?.push(found);
-    sent.push({ status: response.status, body });
+    sent.push({ status: response.status, body, reply });
   }
   return sent;
 }

@@ -4,11 +4,14 @@ import {
   isObject,
   type Json,
   type JsonObject,
+  listField,
   textField,
   wellFormedJson,
 } from "palimpsest/internal/schema/json";
-import type { FieldChanges } from "../body/write-body.ts";
+import type { BodyElement } from "../body/body-element.ts";
+import { type FieldChanges, writeElement } from "../body/write-body.ts";
 import { additionalTools, toolName } from "../recognise/read-identity.ts";
+import type { FixedPart } from "./fixed-part.ts";
 import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
 import { type OwnTool, ownToolNames } from "./own-tools.ts";
 import { recallTool } from "./recall-tool.ts";
@@ -25,7 +28,10 @@ interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
   readonly reduction: Readonly<Record<"recall" | "memory" | "deferTools", "on" | "off">>;
 }
 
-/** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them. */
+/** Where a request has tools: in its field, or in elements in front of its list (`additional_tools`), as Codex does. */
+type ClientTools = Pick<FixedPart, "tools" | "lead">;
+
+/** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them in the same list. */
 export class ConversationTools {
   readonly #format: WireFormat;
   readonly #own: readonly OwnTool[];
@@ -33,6 +39,7 @@ export class ConversationTools {
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
   #encoded: { readonly tools: Json; readonly forced: string | undefined; readonly bytes: Uint8Array } | undefined;
   #canHideCalls = true;
+  #encodedElement: { readonly value: JsonObject; readonly bytes: Uint8Array } | undefined;
 
   constructor(format: WireFormat, options: ToolsInput) {
     const { provider, reduction, store, client, now, toolUse, session } = options;
@@ -69,29 +76,29 @@ export class ConversationTools {
     });
   }
 
-  /** For the context, which counts them. `lead`: elements in front of the list, which may hold tools too. */
-  options(tools: Json | undefined, lead: readonly JsonObject[]): readonly ToolOption[] {
-    const marked = this.#deferral?.mark(tools) ?? tools;
-    const client = [marked, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
-    return [...this.#format.readTools(client), ...this.own(tools).map(({ definition }) => definition)];
+  /** For the context, which counts them. */
+  options(client: ClientTools): readonly ToolOption[] {
+    const marked = this.#deferral?.mark(client.tools) ?? client.tools;
+    const given = listTools({ ...client, tools: marked });
+    return [...this.#format.readTools(given), ...this.own(client).map(({ definition }) => definition)];
   }
 
   /** None to a request without tools or whose calls of ours the client would see, and none beside a tool of the same name. */
-  own(tools: Json | undefined): readonly OwnTool[] {
-    if (!this.#canHideCalls) return [];
-    if (!isArray(tools) || tools.length === 0) return [];
-    const names = new Set(tools.map(toolName));
-    const finding = this.#deferral?.tool(tools);
+  own(client: ClientTools): readonly OwnTool[] {
+    const given = this.#canHideCalls ? listTools(client) : [];
+    if (given.length === 0) return [];
+    const names = new Set(given.flatMap(calledNames));
+    const finding = this.#deferral?.tool(client.tools);
     const own = finding === undefined ? this.#own : [...this.#own, finding];
     return own.filter(({ definition }) => !names.has(definition.name));
   }
 
   /** What the request has instead of the client's field. `choice`: which tool the model has to call. */
-  field(tools: Json | undefined, choice: Json | undefined): FieldChanges {
-    if (!isArray(tools) || !this.#canHideCalls) return {};
+  field({ tools, lead }: ClientTools, choice: Json | undefined): FieldChanges {
+    if (!isArray(tools) || tools.length === 0 || !this.#canHideCalls) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
     if (this.#encoded?.tools !== tools || this.#encoded.forced !== forced) {
-      const own = this.own(tools).map(({ definition }) => this.#format.writeTool(definition));
+      const own = this.own({ tools, lead }).map(({ definition }) => this.#format.writeTool(definition));
       if (own.length === 0) return {};
       const marked = this.#deferral?.mark(tools, forced) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
@@ -99,10 +106,40 @@ export class ConversationTools {
     }
     return { tools: this.#encoded.bytes };
   }
+
+  /**
+   * The elements in front of the list, as they are sent. If the client has its tools there and none in the field, ours are
+   * behind them: that the API takes functions in such a list is documented by the types of its SDK, that it takes them in the
+   * field beside such a list is not.
+   */
+  lead(elements: readonly BodyElement[], tools: Json | undefined): readonly (BodyElement | Uint8Array)[] {
+    if (isArray(tools) && tools.length > 0) return elements;
+    const at = elements.findIndex(({ value }) => listTools({ tools: undefined, lead: [value] }).length > 0);
+    const element = elements[at];
+    if (element === undefined) return elements;
+    const own = this.own({ tools, lead: elements.map(({ value }) => value) });
+    if (own.length === 0) return elements;
+    const { value } = element;
+    if (this.#encodedElement?.value !== value) {
+      const all = [...listField(value, "tools"), ...own.map(({ definition }) => this.#format.writeTool(definition))];
+      this.#encodedElement = { value, bytes: writeElement(element, { fields: { tools: all } }) };
+    }
+    const { bytes } = this.#encodedElement;
+    return elements.map((one, index) => (index === at ? bytes : one));
+  }
 }
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */
-export function hiddenTools(tools: Json | undefined): readonly string[] {
-  const names = new Set((isArray(tools) ? tools : []).map(toolName));
+export function hiddenTools(client: ClientTools): readonly string[] {
+  const names = new Set(listTools(client).flatMap(calledNames));
   return ownToolNames.filter((name) => !names.has(name));
 }
+
+const listTools = ({ tools, lead }: ClientTools): readonly Json[] =>
+  [tools, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
+
+/** The names by which a definition's tools are called: a namespace has several. */
+const calledNames = (tool: Json): readonly string[] =>
+  isObject(tool) && textField(tool, "type") === "namespace"
+    ? listField(tool, "tools").flatMap(calledNames)
+    : [toolName(tool)];

@@ -1,5 +1,5 @@
 import { isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import { billingLine } from "../recognise/read-identity.ts";
+import { additionalTools, billingLine } from "../recognise/read-identity.ts";
 
 /** What a request has besides its list. */
 export interface FixedPart {
@@ -12,8 +12,7 @@ export interface FixedPart {
 /** Bodies of one conversation share the values that did not change, so that identity says most of it. */
 export const isSameSystem = (now: FixedPart, sent: FixedPart): boolean =>
   (now.system === sent.system || isSameJson(withoutBilling(now.system), withoutBilling(sent.system))) &&
-  now.lead.length === sent.lead.length &&
-  now.lead.every((value, at) => value === sent.lead[at] || isSameJson(value, sent.lead[at]));
+  isSameList(now.lead, sent.lead);
 
 /** A line of Claude Code that is not for the model and changes with the first message. */
 function withoutBilling(system: Json | undefined): Json | undefined {
@@ -22,5 +21,13 @@ function withoutBilling(system: Json | undefined): Json | undefined {
   return text?.startsWith(billingLine) === true ? others : system;
 }
 
-export const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
+export const isSameTools = (now: FixedPart, sent: FixedPart): boolean =>
+  (now.tools === sent.tools || isSameJson(now.tools, sent.tools)) && isSameList(leadTools(now), leadTools(sent));
+
+const leadTools = ({ lead }: FixedPart): readonly Json[] => lead.flatMap((element) => additionalTools(element) ?? []);
+
+const isSameList = (now: readonly Json[], sent: readonly Json[]): boolean =>
+  now.length === sent.length && now.every((value, at) => value === sent[at] || isSameJson(value, sent[at]));
+
+const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other);

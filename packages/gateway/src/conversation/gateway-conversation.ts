@@ -17,14 +17,15 @@ import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
 import { type ClientList, ClientListWriter, isUntouched, readClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
-import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
+import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { OwnFailure } from "./own-failure.ts";
-import { answerOwnCalls } from "./own-tools.ts";
+import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import { fitReplyLimit } from "./reply-limit.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { missingUsage } from "./usage-chunk.ts";
+import { withPathsIf } from "./with-paths-if.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -68,6 +69,8 @@ export interface PrepareInput<P extends Provider> {
   readonly previous: RequestBody | undefined;
   /** Asks the conversation's model with the credentials of this request. They count until the next one brings others. */
   readonly askModel?: AskModel<P> | undefined;
+  /** Whether the client can read what the gateway stores. */
+  readonly files: "shared" | "separate";
   readonly signal: AbortSignal;
 }
 
@@ -114,6 +117,7 @@ export class GatewayConversation<P extends Provider> {
   #isClosed = false;
   /** The upstream did not take a request that asks for the usage of a stream. */
   #isUsageRefused = false;
+  #files: PrepareInput<P>["files"] = "separate";
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
 
@@ -144,10 +148,11 @@ export class GatewayConversation<P extends Provider> {
     return this.#options.summarizer === "own" ? turnWithSummaryMsMax : turnMsMax;
   }
 
-  async #prepare({ body, previous, askModel, signal }: PrepareInput<P>): Promise<PreparedBody> {
+  async #prepare({ body, previous, askModel, files, signal }: PrepareInput<P>): Promise<PreparedBody> {
     signal.throwIfAborted();
     this.#current = body;
     this.#askModel = askModel ?? this.#askModel;
+    this.#files = files;
     this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
@@ -158,7 +163,8 @@ export class GatewayConversation<P extends Provider> {
     this.#list = { body, list };
     const reader: WireReader<P> = context;
     const messages = list.elements.map(({ value }) => value);
-    const request = await reader.sync(messages, { signal, unchanged: isFollowing ? list.unchanged : 0 });
+    const known = isFollowing ? list.unchanged : 0;
+    const request = await reader.sync(messages, { signal, unchanged: known, ending: "any" });
     return this.#write(context, request);
   }
 
@@ -194,7 +200,7 @@ export class GatewayConversation<P extends Provider> {
 
   answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
     return this.#inTurn(async () => {
-      await answerOwnCalls(await this.#require(body), { tools: this.#tools.own(this.#sent?.tools), calls });
+      await answerOwnCalls(await this.#require(body), { tools: this.#ownTools, calls });
     });
   }
 
@@ -252,8 +258,7 @@ export class GatewayConversation<P extends Provider> {
     const [context, sent] = [await this.#context, this.#sent];
     if (sent !== undefined && now.model !== sent.model) await context.setModel(now.model);
     if (sent !== undefined && !isSameSystem(now, sent)) await context.setSystem(readSystem(now.system, now.lead));
-    if (sent !== undefined && now.tools !== sent.tools && !isSameJson(now.tools, sent.tools))
-      await context.setTools(this.#tools.options(now.tools, now.lead));
+    if (sent !== undefined && !isSameTools(now, sent)) await context.setTools(this.#tools.options(now));
     this.#sent = now;
     return context;
   }
@@ -280,15 +285,15 @@ export class GatewayConversation<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
-      tools: this.#tools.options(fixed.tools, fixed.lead),
-      hiddenTools: hiddenTools(fixed.tools),
+      tools: this.#tools.options(fixed),
+      hiddenTools: hiddenTools(fixed),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       contextTokens: (model) => reduction.contextTokens?.(model),
       outputTokensMax: () => this.#limitTokens,
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
       ...(secrets === undefined ? {} : { secrets }),
-      ...(store === undefined ? {} : { store }),
+      ...(store === undefined ? {} : { store: withPathsIf(store, () => this.#namesPaths) }),
       ...(session === undefined ? {} : { session }),
       ...(onEvent === undefined ? {} : { onEvent }),
       ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
@@ -313,7 +318,16 @@ export class GatewayConversation<P extends Provider> {
 
   /** Names of our own tools whose calls can come back. */
   get #ownToolNames(): ReadonlySet<string> {
-    return new Set(this.#tools.own(this.#sent?.tools).map(({ definition }) => definition.name));
+    return new Set(this.#ownTools.map(({ definition }) => definition.name));
+  }
+
+  get #ownTools(): readonly OwnTool[] {
+    return this.#sent === undefined ? [] : this.#tools.own(this.#sent);
+  }
+
+  /** A path helps only a model that has no better way, and a client that can read it. */
+  get #namesPaths(): boolean {
+    return this.#files === "shared" && !this.#ownToolNames.has("recall");
   }
 
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
@@ -329,8 +343,10 @@ export class GatewayConversation<P extends Provider> {
           ? body.elements
           : this.#writer.write(list, outgoing);
     const binding = this.#bindThinking(body);
+    const tools = body.field("tools");
+    const lead = this.#tools.lead(list.lead, tools);
     const fields = {
-      ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
+      ...this.#tools.field({ tools, lead: list.lead.map(({ value }) => value) }, body.field("tool_choice")),
       ...binding.fields,
       ...fitReplyLimit({
         asked: this.#limit(body),
@@ -340,7 +356,10 @@ export class GatewayConversation<P extends Provider> {
       ...this.#markFields(body),
       ...this.#usageFields(body),
     };
-    const bytes = writeBody(body, { list: elements, fields });
+    const bytes = writeBody(body, {
+      list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
+      fields,
+    });
     const betas = [...request.betas, ...binding.betas];
     return {
       bytes,

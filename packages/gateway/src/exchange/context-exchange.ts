@@ -170,10 +170,11 @@ class RunningExchange {
 
   #prepare(): Promise<PreparedBody> {
     const { body, previous, begun } = this.#found;
+    const { files } = this.#request;
     const askModel = ownSummarizer(this.#deps, this.#request);
     return this.#inTime(async (signal) => {
       await begun;
-      return await this.#open.conversation.prepare({ body, previous, askModel, signal });
+      return await this.#open.conversation.prepare({ body, previous, askModel, files, signal });
     });
   }
 

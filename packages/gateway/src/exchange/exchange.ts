@@ -18,6 +18,8 @@ export interface ClientRequest {
   readonly body: Uint8Array;
   /** Absent: the client's own key, and no limit of spend. */
   readonly account?: ClientAccount | undefined;
+  /** Whether the client can read files in the gateway's home: it seems to run on the same machine, for the same user. */
+  readonly files: "shared" | "separate";
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }

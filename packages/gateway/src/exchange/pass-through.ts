@@ -4,7 +4,7 @@ import type { Upstream, UpstreamFailure, UpstreamRequest } from "../upstream/ups
 import { type ErrorReplyInput, failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 
-export type PassedRequest = Omit<ClientRequest, "body" | "operation" | "project" | "user"> & {
+export type PassedRequest = Omit<ClientRequest, "body" | "operation" | "project" | "user" | "files"> & {
   readonly body: UpstreamRequest["body"];
 };
 

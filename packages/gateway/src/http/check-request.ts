@@ -50,6 +50,20 @@ export function checkRequest(
   return undefined;
 }
 
+/** Not if it came through a proxy on this machine, as far as the proxy shows itself. */
+export function isOnThisMachine({ headers, socket }: Pick<IncomingMessage, "headers" | "socket">): boolean {
+  const host = headers.host?.toLowerCase().replace(/:\d{1,5}$/, "");
+  return (
+    loopbackAddress.test(socket.remoteAddress ?? "") &&
+    loopbackNames.some((name) => name === host) &&
+    proxyHeaders.every((name) => headers[name] === undefined)
+  );
+}
+
+const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/;
+
+const proxyHeaders = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
 /** HTTP/2 without TLS is offered by some clients, who go on if nobody answers; a WebSocket client waits. */
 export const asksForWebSocket = ({ headers }: Pick<IncomingMessage, "headers">): boolean =>
   (headers.upgrade ?? "").toLowerCase().includes("websocket");

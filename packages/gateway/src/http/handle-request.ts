@@ -5,10 +5,10 @@ import type { Exchange } from "../exchange/exchange.ts";
 import { describeError } from "../exchange/describe-error.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
 import type { GatewayListener, RequestEnd, RequestOperation } from "../operate/gateway-event.ts";
-import type { ClientAccount, Identity, UserRegistry } from "../operate/users.ts";
+import { type ClientAccount, type Identity, localUser, type UserRegistry } from "../operate/users.ts";
 import { hopHeader } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import { type AllowedNames, asksForWebSocket, checkRequest, type Refusal } from "./check-request.ts";
+import { type AllowedNames, asksForWebSocket, checkRequest, isOnThisMachine, type Refusal } from "./check-request.ts";
 import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
 import { readBody, streamBody } from "./read-body.ts";
 import { ResponseReply } from "./response-reply.ts";
@@ -166,8 +166,21 @@ export class RequestHandler {
       return 0;
     }
     const { operation, path, project } = route;
+    const files = user.name === localUser && isOnThisMachine(request) ? "shared" : "separate";
     await exchange(
-      { user: user.name, provider, operation, method, path, headers, project, body: body.bytes, account, signal },
+      {
+        user: user.name,
+        provider,
+        operation,
+        method,
+        path,
+        headers,
+        project,
+        body: body.bytes,
+        account,
+        files,
+        signal,
+      },
       reply,
     );
     return body.bytes.byteLength;

@@ -143,8 +143,9 @@ export class Context<P extends Provider> {
   /**
    * Takes a whole message list, in place of `user`, `toolResult` and `next`: adds what is new and branches at a change.
    */
-  sync(messages: readonly SyncInput<P>[], { signal, unchanged }: SyncOptions = {}): Promise<SyncedRequest<P>> {
-    const takeOver = this.#sync.announce(messages, unchanged);
+  sync(messages: readonly SyncInput<P>[], options: SyncOptions = {}): Promise<SyncedRequest<P>> {
+    const { signal } = options;
+    const takeOver = this.#sync.announce(messages, options);
     return this.#queue.run(async () => {
       await this.#dropBrokenReply();
       const sync = await takeOver();
@@ -343,7 +344,7 @@ export class Context<P extends Provider> {
   }
 
   async #prepare(signal: AbortSignal | undefined): Promise<NextRequest<P>> {
-    const prepared = await this.#events.drain(this.#rounds.next(this.#until(signal)));
+    const prepared = await this.#events.drain(this.#rounds.next(this.#until(signal), this.#sync.ending));
     if (prepared.kind !== "request") throw notPreparedError(prepared);
     await this.#parts.fork?.enter(this.#until(signal));
     if (this.#closing.signal.aborted) throw notPreparedError({ kind: "aborted" });

@@ -36,6 +36,11 @@ export interface SyncOptions {
    * are ignored.
    */
   readonly unchanged?: number | undefined;
+  /**
+   * `any`: the list may end with the assistant, whose reply the model is to go on with, because it paused or was begun for
+   * it. By default (`user`) there is no request to send then.
+   */
+  readonly ending?: "user" | "any" | undefined;
 }
 
 export function userContentDraft(content: string | readonly BlockParams[]): Draft {

@@ -7,7 +7,7 @@ import type { LeftOutPart } from "../schema/edit.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import type { DoubtedCounter, DoubtedUsage } from "../tokens/token-ledger.ts";
-import type { NextRequest } from "../transcript/fold.ts";
+import type { NextRequest, ViewOptions } from "../transcript/fold.ts";
 import type { Draft } from "../transcript/draft.ts";
 import { leaveOutDraft } from "../transcript/leave-out-draft.ts";
 import type { AppendEntriesOutcome, EditOutcome, EditInput, Session } from "../session/session.ts";
@@ -17,7 +17,7 @@ export interface Line {
   /** The messages so far in a copied list, with a result for every open call: the beginning of a fork. */
   snapshot(): readonly Message[];
   /** Messages are live: valid until the next append. */
-  next(): NextRequest;
+  next(options?: Pick<ViewOptions, "ending">): NextRequest;
   /** Size of the next request, including tools and system prompt. */
   readonly usedTokens: Tokens;
   /** The part of it that the provider has not counted. */
@@ -83,8 +83,8 @@ export class SessionLine implements Line {
     return [...this.#session.view().messages];
   }
 
-  next(): NextRequest {
-    return this.#session.fold.next();
+  next(options: Pick<ViewOptions, "ending"> = {}): NextRequest {
+    return this.#session.fold.next(options);
   }
 
   get usedTokens(): Tokens {

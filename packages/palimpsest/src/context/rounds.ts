@@ -64,11 +64,14 @@ export class Rounds {
   }
 
   /** Runs the layers and prepares the next request. What they decided about results so far is final. */
-  async *next(signal: AbortSignal = this.#signal): AsyncGenerator<LoopEvent, PrepareOutcome> {
+  async *next(
+    signal: AbortSignal = this.#signal,
+    ending: "user" | "reply" = "user",
+  ): AsyncGenerator<LoopEvent, PrepareOutcome> {
     const conversation = this.#conversation;
     yield* conversation.compacting?.preparation?.news() ?? [];
     const opens = this.#requests === 0 ? "turn" : "nothing";
-    const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, room: this.#recovery });
+    const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, ending, room: this.#recovery });
     if (prepared.kind !== "request") return prepared;
     this.#requests += 1;
     this.#sent = { conversation, assembled: prepared };

@@ -83,6 +83,8 @@ interface PathFigures {
 export interface ViewOptions {
   /** Whether the log holds more of this reply after what was folded. Then its results so far are not complete. */
   readonly continues?: (reply: MessageId) => boolean;
+  /** `reply`: the model may be asked to go on with its reply. */
+  readonly ending?: "user" | "reply";
 }
 
 export class Fold {
@@ -350,7 +352,7 @@ export class Fold {
       return { code: "no-user-message", text: "there is no user message yet" };
     }
     if (this.#flattener.open.size > 0) return { code: "open-calls", text: this.#openCallsText() };
-    if (messages.at(-1)?.role === "assistant")
+    if (messages.at(-1)?.role === "assistant" && options.ending !== "reply")
       return { code: "assistant-spoke-last", text: "the assistant spoke last: a user turn comes next" };
     const { continues } = options;
     const goesOn = continues && this.#flattener.lastReplies.values().find((reply) => continues(messageId(reply)));

@@ -50,6 +50,11 @@ function checkCacheFields({ cache }: OpenAiRequest, model: OpenAiModel): OpenAiR
 
 function checkTools({ tools: sent, items, toolChoice, api }: OpenAiRequest): OpenAiRefusal | undefined {
   const tools = listCallableTools(sent, items);
+  if (sent.length > 0 && items.some(({ kind }) => kind === "tools"))
+    return refuseRequest(
+      "Simulator: 'tools' beside an item 'additional_tools' is refused, because no document or client shows that the API takes both. Put all tools into one of them.",
+      { param: "tools" },
+    );
   const names = new Set<string>();
   const fullNames = new Set<string>();
   for (const [at, { name, namespace }] of tools.entries()) {

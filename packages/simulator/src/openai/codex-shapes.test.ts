@@ -44,6 +44,11 @@ describe("what Codex sends is accepted", () => {
     ["a tool that takes text", respond({ tools: [exec, item("custom", { name: "any", format: { type: "text" } })] })],
     ["web search", respond({ tools: [item("web_search", { external_web_access: true, filters: null })] })],
     ["tools among the items", respond({ input: [additional, user] })],
+    ["no other tools beside them", respond({ input: [additional, user], tools: [] })],
+    [
+      "a function beside namespaces",
+      respond({ input: [{ ...additional, tools: [namespace("a", wait), wait] }, user] }),
+    ],
     ["a call with text and its output", respond({ input: [additional, user, textCall, textOutput] })],
     [
       "metadata on calls and outputs",
@@ -79,6 +84,7 @@ describe("what is still refused", () => {
       { code: "invalid_value" },
     ],
     ["one name twice in a namespace", respond({ tools: [namespace("a", wait, wait)] }), { param: "tools[1].name" }],
+    ["tools beside tools among the items", respond({ input: [additional, user], tools: [wait] }), { param: "tools" }],
     ["tools of a user", respond({ input: [{ ...additional, role: "user" }, user] }), { param: "input[0].role" }],
     ["output of a call that is not there", respond({ input: [user, textOutput] }), { param: "input" }],
     ["a call with text and no output", respond({ input: [user, textCall] }), { param: "input" }],
@@ -91,8 +97,9 @@ describe("what is still refused", () => {
 describe("what a responder sees and says", () => {
   it("sees all tools by their own names, and text as the field `input`", async () => {
     const { ask, seen } = saying({ type: "text", text: "Fine." });
-    await ask("responses", respond({ input: [additional, user, textCall, textOutput], tools: [wait] }));
-    expect(seen[0]?.tools?.map((tool) => tool.name)).toEqual(["wait", "exec", "functions.wait"]);
+    const tools = [namespace("functions", exec, wait), wait];
+    await ask("responses", respond({ input: [{ ...additional, tools }, user, textCall, textOutput] }));
+    expect(seen[0]?.tools?.map((tool) => tool.name)).toEqual(["exec", "functions.wait", "wait"]);
     expect(seen[0]?.messages[1]).toEqual({
       role: "assistant",
       content: [{ type: "tool_use", id: "c1", name: "exec", input: { input: "1 + 1" } }],

@@ -29,6 +29,8 @@ export interface FrameworkRequest<P extends Provider> {
   readonly thinking?: { readonly type: string } | undefined;
   readonly outputTokensMax?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** `any`: the list may end with a reply that the model is to go on with. */
+  readonly ending?: "user" | "any" | undefined;
   /** Asks the model of this request, for the summarizer `own`. */
   readonly askModel?: AskModel<P> | undefined;
 }
@@ -110,8 +112,8 @@ export class AdapterContext<P extends Provider> {
     this.#newest = request;
     const context = await this.#open(request);
     await this.#follow(context, request);
-    const { messages, signal } = request;
-    const prepared = await context.sync(messages, signal === undefined ? {} : { signal });
+    const { messages, signal, ending } = request;
+    const prepared = await context.sync(messages, { signal, ending });
     return { ...prepared, outgoing: context.outgoing() };
   }
 

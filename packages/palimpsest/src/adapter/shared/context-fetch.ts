@@ -37,7 +37,8 @@ export function contextFetch<P extends Provider>(
     const refusal = format.refuse(body);
     if (refusal !== undefined) return refusal;
     const { signal } = init;
-    const request = signal instanceof AbortSignal ? { ...read, signal } : read;
+    const ending = "any" as const;
+    const request = signal instanceof AbortSignal ? { ...read, ending, signal } : { ...read, ending };
     const send = (prepared: PreparedRequest<P>): Promise<Response> =>
       fetch(input, { ...init, ...writeInit(init, prepared.betas), body: JSON.stringify(format.write(body, prepared)) });
     try {
@@ -45,7 +46,7 @@ export function contextFetch<P extends Provider>(
       return await recordReply(adapter, { response, onReply: (message) => format.onReply(body, message) });
     } catch (error) {
       if (!(error instanceof ContextError) || error.code === "aborted") throw error;
-      // A reply that the model is to go on with, or a message of a kind that only the provider knows.
+      // No message that the context knows, or a call without its result: the provider says what is wrong with it.
       if (error.code === "not-sendable") return await fetch(input, init);
       return refuseRequest(format.writeError(error.message));
     }

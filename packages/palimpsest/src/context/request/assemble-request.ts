@@ -32,10 +32,10 @@ export type AssembleOutcome =
   | { readonly kind: "over-limit"; readonly tokens: Tokens; readonly limit: Tokens };
 
 /** Assembles the next request of a conversation. The cost is what is new since the last one, and a copy of the message list. */
-export function assembleRequest(conversation: Conversation, { settings, at }: AssembleInput): AssembleOutcome {
+export function assembleRequest(conversation: Conversation, { settings, at, ending }: AssembleInput): AssembleOutcome {
   const { thresholds, outputTokensMax, policy } = settings;
   const { line, baseline, pieces, written, images, mark } = conversation;
-  const next = line.next();
+  const next = line.next(ending === undefined ? {} : { ending });
   if (next.kind === "not-sendable") return next;
   const used = line.usedTokens;
   if (used >= thresholds.blocking) return { kind: "over-limit", tokens: used, limit: thresholds.blocking };
@@ -117,6 +117,8 @@ interface AssembleInput {
   readonly settings: ResolvedSettings;
   /** When it is sent. */
   readonly at: Millis;
+  /** What it ends with; `user` if absent. */
+  readonly ending?: "user" | "reply" | undefined;
 }
 
 export type AssembledRequest = Extract<AssembleOutcome, { kind: "request" }>;

@@ -18,6 +18,8 @@ import type { TurnRecovery } from "./turn-recovery.ts";
 
 interface PrepareInput extends RunLayersInput {
   readonly room: TurnRecovery;
+  /** `reply`: the model goes on with its own reply, behind which nothing may be said. */
+  readonly ending: "user" | "reply";
 }
 
 export type PrepareOutcome = AssembleOutcome | { readonly kind: "aborted" } | WriteFailure;
@@ -28,15 +30,18 @@ export type PrepareOutcome = AssembleOutcome | { readonly kind: "aborted" } | Wr
  */
 export async function* prepareRequest(
   deps: RequestDeps,
-  { room, ...input }: PrepareInput,
+  { room, ending, ...input }: PrepareInput,
 ): AsyncGenerator<LoopEvent, PrepareOutcome> {
   const { conversation, signal } = input;
   yield* room.compactIfAsked();
   yield* runLayers(deps, input);
   if (signal.aborted) return { kind: "aborted" };
-  const failure = (await appendNews(deps, conversation)) ?? (await appendPressure(deps, conversation));
+  const failure =
+    ending === "reply"
+      ? undefined
+      : ((await appendNews(deps, conversation)) ?? (await appendPressure(deps, conversation)));
   if (failure !== undefined) return failure;
-  const assembled = assembleRequest(conversation, { settings: deps.settings(), at: deps.now() });
+  const assembled = assembleRequest(conversation, { settings: deps.settings(), at: deps.now(), ending });
   if (assembled.kind === "request") yield* predictCacheBreak(deps, { conversation, assembled });
   return assembled;
 }

@@ -6,6 +6,7 @@ import { isObject, listField, parseJson } from "../../schema/json.ts";
 import type { Item } from "../../transcript/item.ts";
 import { isEmptyText, isThinking } from "../../transcript/to-wire-block.ts";
 import { storeError, throwIfFailed } from "../context-error.ts";
+import type { SyncOptions } from "../inputs.ts";
 import type { SyncReport } from "../outcomes.ts";
 import type { ContextParts } from "../context-parts.ts";
 import type { Provider } from "../provider-formats.ts";
@@ -13,6 +14,7 @@ import type { SessionContext } from "../session-context.ts";
 import { appendItems, type SyncHost } from "./append-items.ts";
 import type { KnownItem, KnownItems } from "./known-items.ts";
 import { HiddenCalls } from "./hidden-calls.ts";
+import { JoinedTexts } from "./joined-texts.ts";
 import { digestWithoutDistance, MessageReader, type SyncItem } from "./message-reader.ts";
 import type { OutgoingMessage } from "./outgoing-list.ts";
 import { OutgoingLists } from "./outgoing-lists.ts";
@@ -33,8 +35,11 @@ export class ConversationSync {
   readonly #reader: MessageReader;
   readonly #hidden: HiddenCalls;
   readonly #outgoing = new OutgoingLists();
+  readonly #joined: JoinedTexts;
   /** The newest list. */
   #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
+  /** What the newest list may end with. */
+  #allowedEnding: SyncOptions["ending"];
   /** What was found out about a block of the view, and the item that it was compared with. */
   readonly #compared = new WeakMap<Block, { readonly item: SyncItem; readonly isSame: boolean }>();
   /** The beginning of the last list that was known. Items that are the same objects need not be looked up again. */
@@ -47,20 +52,28 @@ export class ConversationSync {
     const { core, sessionDeps, known, provider, hiddenTools } = parts;
     this.#host = { ...host, core, uuid: sessionDeps.uuid };
     this.#known = known;
-    this.#reader = new MessageReader(core.deps, parseMessageByProvider[provider]);
-    this.#hidden = new HiddenCalls(hiddenTools, core.session.fold.path.everyBranch);
+    const findJoined = (digest: string): readonly string[] | undefined => this.#joined.find(digest);
+    this.#reader = new MessageReader(core.deps, parseMessageByProvider[provider], findJoined);
+    const entries = hiddenTools.size === 0 ? [] : core.session.fold.path.everyBranch;
+    this.#hidden = new HiddenCalls(hiddenTools, entries);
+    this.#joined = new JoinedTexts(this.#hidden, (text) => this.#reader.digest("assistant", { type: "text", text }));
+    for (const entry of entries) this.#joined.add(entry);
   }
 
   /**
    * Announces a list in its order; the result takes it over. `unchanged` is about the list that was announced before:
    * if that one was never read, as its call was aborted, it says nothing.
    */
-  announce(messages: readonly object[], unchanged = 0): () => Promise<SyncReport> {
+  announce(
+    messages: readonly object[],
+    { unchanged = 0, ending }: Pick<SyncOptions, "unchanged" | "ending"> = {},
+  ): () => Promise<SyncReport> {
     this.#listsAnnounced += 1;
     const number = this.#listsAnnounced;
     return async () => {
       const isAboutLast = this.#listRead === number - 1;
       this.#listRead = number;
+      this.#allowedEnding = ending;
       return await this.#take(messages, isAboutLast ? unchanged : 0);
     };
   }
@@ -81,6 +94,7 @@ export class ConversationSync {
 
   /** If it fails, what has been stored stays known: the same list may be given again. */
   async #takeOver(items: readonly SyncItem[], plan: SyncPlan): Promise<EntryId | undefined> {
+    this.#joined.endReply();
     try {
       const edit = await this.#leave(plan);
       if (isMoreOfRound(items, plan.from)) await this.#leaveRepair();
@@ -93,6 +107,11 @@ export class ConversationSync {
     } finally {
       this.#readAll();
     }
+  }
+
+  /** What the next request ends with. A list that only has blocks of unknown kinds behind the user's words ends with a reply too. */
+  get ending(): "user" | "reply" {
+    return this.#allowedEnding === "any" && this.#list?.items.at(-1)?.role === "assistant" ? "reply" : "user";
   }
 
   /**
@@ -147,6 +166,7 @@ export class ConversationSync {
     let reply: Entry | undefined;
     for (const { entry } of path.loggedFrom(from)) {
       const items = [...this.#entryItems(entry)];
+      this.#joined.add(entry);
       if (items.length > 0 && isSameReply(reply, entry)) known.joinTip();
       else if (items.length > 0 && before?.id !== undefined) known.tip.behind = before.id;
       for (const [nth, item] of items.entries())

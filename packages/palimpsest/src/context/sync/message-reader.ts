@@ -58,6 +58,7 @@ export type ParseMessage = (message: JsonObject) => readonly SyncMessage[];
 export class MessageReader {
   readonly #hash: HashDep["hash"];
   readonly #parse: ParseMessage;
+  readonly #findJoined: (digest: string) => readonly string[] | undefined;
   readonly #readBySource = new WeakMap<object, ReadMessage>();
   /** The last list and its items. */
   readonly #list: ListedMessage[] = [];
@@ -68,9 +69,15 @@ export class MessageReader {
   /** Thinking after the last item. */
   #thinking: readonly Block[] = [];
 
-  constructor({ hash }: HashDep, parse: ParseMessage) {
+  /** `findJoined`: the texts that a text of the assistant, by its digest, is to be read as. */
+  constructor(
+    { hash }: HashDep,
+    parse: ParseMessage,
+    findJoined: (digest: string) => readonly string[] | undefined = () => undefined,
+  ) {
     this.#hash = hash;
     this.#parse = parse;
+    this.#findJoined = findJoined;
   }
 
   /**
@@ -163,13 +170,24 @@ export class MessageReader {
       for (const block of content) {
         if (isEmptyText(block)) continue;
         if (isThinking(block)) thinking.push(block);
-        else {
-          items.push({ role, block, thinking, digest: digestBlock({ hash: this.#hash }, { role, block }) });
-          thinking = [];
-        }
+        else
+          for (const item of this.#readBlock(role, block)) {
+            items.push({ ...item, thinking });
+            thinking = [];
+          }
       }
     }
     return { items, rest: thinking };
+  }
+
+  #readBlock(role: SyncRole, block: Block): readonly Omit<ReadItem, "thinking">[] {
+    const digest = digestBlock({ hash: this.#hash }, { role, block });
+    const joined = role === "assistant" && block.type === "text" ? this.#findJoined(digest) : undefined;
+    if (joined === undefined) return [{ role, block, digest }];
+    return joined
+      .map((text): Block => ({ type: "text", text }))
+      .filter((part) => !isEmptyText(part))
+      .map((part) => ({ role, block: part, digest: digestBlock({ hash: this.#hash }, { role, block: part }) }));
   }
 }
 

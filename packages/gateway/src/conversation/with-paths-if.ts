@@ -1,0 +1,17 @@
+import type { Store } from "palimpsest/internal/ports/store";
+
+/**
+ * The store, whose results have a path only while `isShown` says so. Else what replaces a result names the id alone, by which
+ * `recall` returns it. A path that was named once stays: edits are frozen.
+ */
+export const withPathsIf = (store: Store, isShown: () => boolean): Store => ({
+  open: async () => {
+    const opened = await store.open();
+    if (opened.kind === "failed" || opened.blobs.link === undefined) return opened;
+    const { blobs } = opened;
+    return {
+      ...opened,
+      blobs: { ...blobs, link: async (link) => (isShown() ? await blobs.link?.(link) : undefined) },
+    };
+  },
+});
