@@ -1,6 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
-import { writeOutgoing } from "palimpsest/internal/context/sync/write-outgoing";
+import { type WrittenMessage, writeOutgoing } from "palimpsest/internal/context/sync/write-outgoing";
 import { type JsonObject, textField, wellFormedJson } from "palimpsest/internal/schema/json";
 import type { BodyElement } from "../body/body-element.ts";
 import type { RequestBody } from "../body/request-body.ts";
@@ -25,17 +25,18 @@ export function readClientList(format: WireFormat, body: RequestBody): ClientLis
   };
 }
 
-/** The list to send: the client's own elements where nothing was done to them. */
-export function writeClientList(
+/** The list to send, behind the elements of the system prompt. */
+export const writeMessages = (
   provider: Provider,
   { list, outgoing }: { readonly list: ClientList; readonly outgoing: readonly OutgoingMessage[] },
-): readonly (BodyElement | Uint8Array)[] {
-  const written = writeOutgoing(provider, { outgoing, valueAt: (at) => list.elements[at]?.value });
-  return [
-    ...list.lead,
-    ...written.map(({ value, given }) => (given === undefined ? undefined : list.elements[given]) ?? encode(value)),
-  ];
-}
+): readonly WrittenMessage[] => writeOutgoing(provider, { outgoing, valueAt: (at) => list.elements[at]?.value });
+
+/** The client's own elements where nothing was done to them. */
+export const writeElements = (
+  written: readonly WrittenMessage[],
+  { elements }: ClientList,
+): readonly (BodyElement | Uint8Array)[] =>
+  written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value));
 
 /**
  * The whole request as the context wrote it, if it does not follow the order of the client's list. Its marks are left out:

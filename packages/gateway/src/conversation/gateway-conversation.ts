@@ -4,15 +4,24 @@ import { ContextError } from "palimpsest/internal/context/context-error";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
 import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
+import type { BodyElement } from "../body/body-element.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import type { OwnCall } from "../reply/relay.ts";
-import { missingMarks } from "./cache-marks.ts";
-import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
+import { editedMarks, missingMarks } from "./cache-marks.ts";
+import {
+  type ClientList,
+  isUntouched,
+  readClientList,
+  writeElements,
+  writeMessages,
+  writeView,
+} from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
@@ -95,7 +104,7 @@ export class GatewayConversation<P extends Provider> {
   #preparingSince: number | undefined;
   #isClosed = false;
   /** The newest body that was taken over, and its list. */
-  #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
+  #list: SentList | undefined;
 
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
@@ -290,18 +299,18 @@ export class GatewayConversation<P extends Provider> {
     const { body, list } = current;
     const outgoing = context.outgoing();
     const untouched = outgoing !== undefined && isUntouched(outgoing, list);
-    const elements =
+    const { elements, marks, toolMarks } =
       outgoing === undefined
-        ? writeView(list, request.params)
+        ? { elements: writeView(list, request.params), ...this.#clientMarks(body) }
         : untouched
-          ? body.elements
-          : writeClientList(this.#options.provider, { list, outgoing });
+          ? { elements: body.elements, ...this.#clientMarks(body) }
+          : this.#writeEdited(current, outgoing);
     const binding = this.#bindThinking(body);
     const fields = {
-      ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
+      ...this.#tools.field(body.field("tools"), { choice: body.field("tool_choice"), marks: toolMarks }),
       ...binding.fields,
       ...this.#limitField(body, request.maxTokens),
-      ...this.#markFields(body),
+      ...marks,
     };
     const bytes = writeBody(body, { list: elements, fields });
     return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
@@ -333,10 +342,36 @@ export class GatewayConversation<P extends Provider> {
       : { [asked.name]: Math.min(asked.value, fittingTokens) };
   }
 
-  #markFields(body: RequestBody): FieldChanges {
-    const { provider, reduction } = this.#options;
-    return provider === "anthropic" && reduction.cacheMarks === "added" ? missingMarks(body) : {};
+  /** The client's own messages where the view shows them, and marks where the context plans them. */
+  #writeEdited({ body, list }: SentList, outgoing: readonly OutgoingMessage[]): MarkedList {
+    const { lead, elements } = list;
+    const written = writeMessages(this.#options.provider, { list, outgoing });
+    const marked = this.#addsMarks ? editedMarks(body, { written, elements }) : undefined;
+    if (marked === undefined)
+      return { elements: [...lead, ...writeElements(written, list)], ...this.#clientMarks(body) };
+    return { elements: [...lead, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
   }
+
+  #clientMarks(body: RequestBody): Pick<MarkedList, "marks" | "toolMarks"> {
+    return { marks: this.#addsMarks ? missingMarks(body) : {}, toolMarks: "kept" };
+  }
+
+  get #addsMarks(): boolean {
+    const { provider, reduction } = this.#options;
+    return provider === "anthropic" && reduction.cacheMarks === "added";
+  }
+}
+
+interface SentList {
+  readonly body: RequestBody;
+  readonly list: ClientList;
+}
+
+/** A list to send, and how the request is marked for the cache. */
+interface MarkedList {
+  readonly elements: readonly (BodyElement | Uint8Array)[];
+  readonly marks: FieldChanges;
+  readonly toolMarks: "kept" | "dropped";
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";

@@ -61,6 +61,7 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
     opens,
     idleMillis: repliedAt === undefined ? undefined : millis(Math.max(0, at - repliedAt)),
     sentTokens: contextTokens + cache.clearedTokens,
+    growthTokens: cache.growthTokens ?? (contextTokens - fixedTokens) / Math.max(1, inventory.round),
     roundsSinceClear: cache.roundsSinceClear(inventory),
     withheld,
     offers,

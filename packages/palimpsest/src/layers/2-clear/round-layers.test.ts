@@ -44,6 +44,7 @@ function stateOf({ content, cache, contextTokens, on = ["snip", "collapse", "com
     opens: "turn",
     idleMillis: millis(0),
     sentTokens: contextTokens,
+    growthTokens: contextTokens,
     roundsSinceClear: undefined,
     withheld: new Set(),
     offers: new Set(),
