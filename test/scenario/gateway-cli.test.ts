@@ -143,6 +143,7 @@ describe("palimpsest gateway", () => {
         body: JSON.stringify({
           model: "claude-sonnet-5-5",
           max_tokens: 99,
+          tools: [{ name: "read", input_schema: { type: "object" } }],
           messages: said.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content })),
         }),
       });

@@ -197,7 +197,9 @@ describe("a script that names no session", () => {
 
 describe("edits", () => {
   it("with every edit undone, the client's own bytes are sent", async () => {
-    const { client, record } = await openTask({ reduction: { recall: "off" }, contextTokens: windowTokens });
+    // Careful, so that the last request makes no edit of its own.
+    const reduction = { recall: "off", saving: "careful" } as const;
+    const { client, record } = await openTask({ reduction, contextTokens: windowTokens });
     const bodies: string[] = [];
     const watched = client.withOptions({
       fetch: async (url, init) => {

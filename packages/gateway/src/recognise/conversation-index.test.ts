@@ -101,7 +101,7 @@ describe("without a name of its session, a request belongs to", () => {
 });
 
 it("a session that is named is one conversation, also if it starts over", () => {
-  expect(run(["go!", "go GONE more!", "~go!", "other!"], { ...unnamed, session: "s" })).toBe("AAAA");
+  expect(run(["go!", "go GONE more!", "~go!", "other!"], { ...unnamed, session: "s", hasTools: true })).toBe("AAAA");
 });
 
 it("remembers the newest of many runs with the same words, and so many lists of each", () => {
