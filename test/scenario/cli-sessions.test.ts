@@ -122,6 +122,21 @@ describe("palimpsest sessions show", () => {
     }
   });
 
+  it("counts what a client's lists left in the log, and lists the edits beside it", async () => {
+    await sessionWith(world.deps, "synced", async (session) => {
+      await append(session, user("Go."), { type: "setting", name: "sync.items", value: [] });
+      await append(
+        session,
+        { type: "setting", name: "sync.items", value: [] },
+        { type: "setting", name: "x", value: 1 },
+      );
+    });
+    const { out } = await world.call("sessions", "show", "synced");
+    expect(out).toContain("lists     2 records of what the client's lists said (sync.items; see --json)\n");
+    expect(out).toMatch(/setting x /);
+    expect(out).not.toMatch(/setting sync\.items/);
+  });
+
   it("fits the columns that COLUMNS says, with ids whole, and so do list and explain", async () => {
     const narrow = { env: { COLUMNS: "50" } };
     const [shown, listed, explained] = await Promise.all([

@@ -1,3 +1,4 @@
+import { syncSettingName } from "palimpsest/internal/transcript/draft";
 import { readOrigin, sourceState, listAdoptedSessions } from "palimpsest/internal/session/session-origin";
 import { toUsd } from "palimpsest/internal/cache/cost-ledger";
 import { replyCallsIn, readCompactionSpent, notesCallsIn } from "palimpsest/internal/context/past-costs";
@@ -158,7 +159,14 @@ function asText(session: SessionDescription & { readonly madeFrom: SessionSource
   for (const [at, pin] of session.pins.entries())
     lines.push((at === 0 ? "pins" : "").padEnd(labelColumns) + joinLines(pin));
   if (session.madeFrom !== null) lines.push(`made from ${sourceText(session.madeFrom)}`);
-  return `${lines.join("\n")}\n${session.edits.length === 0 ? "edits     none\n" : `\n${editTable(session.edits, columns)}`}`;
+  // One for each request that brings a whole list: they would drown the edits.
+  const shown = session.edits.filter(({ name }) => name !== syncSettingName);
+  const hidden = session.edits.length - shown.length;
+  if (hidden > 0)
+    lines.push(
+      `lists     ${quantity(hidden, "record")} of what the client's lists said (${syncSettingName}; see --json)`,
+    );
+  return `${lines.join("\n")}\n${shown.length === 0 ? "edits     none\n" : `\n${editTable(shown, columns)}`}`;
 }
 
 const labelColumns = 10;
