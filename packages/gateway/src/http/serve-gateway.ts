@@ -90,15 +90,15 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
     const difference = compareConfigs(running, next);
     const { names, origins, drainSeconds, context, paths, prices } = next;
     const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
-    const config = { ...running, users: next.users, names, origins, drainSeconds, context, paths, prices, tls };
+    const inForce = { ...running, users: next.users, names, origins, drainSeconds, context, paths, prices, tls };
     // The new users may be right for the new address only, which waits for a restart.
-    const refused = findProblem(config);
+    const refused = findProblem(inForce);
     if (refused !== undefined) return { changed: [], afterRestart: [], refused };
-    users.replace(config.users);
-    parts.names = allowedNames(config);
+    users.replace(inForce.users);
+    parts.names = allowedNames(inForce);
     if (difference.changed.includes("tls") && tls !== undefined && server instanceof TlsServer)
       server.setSecureContext(tls);
-    parts.config = config;
+    parts.config = inForce;
     return difference;
   };
   const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {

@@ -242,9 +242,9 @@ const isLoopback = (host: string): boolean =>
 /** Whether a base URL leads to the gateway with this config, and so can't be its upstream. */
 export function isOwnAddress(
   { host, port, names }: Pick<GatewayConfig, "host" | "port" | "names">,
-  address: string,
+  baseUrl: string,
 ): boolean {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || port !== Number(url.port || (url.protocol === "https:" ? 443 : 80))) return false;
   const name = url.hostname.replaceAll(/[[\]]/g, "");
   const isEverywhere = host === "0.0.0.0" || host === "::";
@@ -255,7 +255,7 @@ export function isOwnAddress(
 export function findProblem(config: GatewayConfig): string | undefined {
   const { upstream, host, tls, insecure, users } = config;
   if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
-  const own = Object.values(upstream).find((address) => address !== undefined && isOwnAddress(config, address));
+  const own = Object.values(upstream).find((url) => url !== undefined && isOwnAddress(config, url));
   if (own !== undefined) return `the upstream ${own} is the address of the gateway itself`;
   const names = users.map(({ name }) => name);
   const double = names.find((name, at) => names.indexOf(name) !== at);
