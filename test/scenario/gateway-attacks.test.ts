@@ -271,10 +271,12 @@ describe("a page in a browser", () => {
 it("a request that comes back to its own gateway is refused, and not sent round for ever", async () => {
   const relay = createServer((request, response) => {
     const { host: _, ...headers } = request.headers;
-    void fetch(`${back}${request.url}`, { headers: headers as Record<string, string> }).then(async (reply) => {
+    const send = async (): Promise<void> => {
+      const reply = await fetch(`${back}${request.url}`, { headers: headers as Record<string, string> });
       response.writeHead(reply.status, { "x-palimpsest-error": reply.headers.get("x-palimpsest-error") ?? "" });
       response.end(await reply.text());
-    });
+    };
+    void send();
   });
   await new Promise<void>((resolve) => {
     relay.listen(0, "127.0.0.1", resolve);

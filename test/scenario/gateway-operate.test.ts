@@ -240,7 +240,7 @@ it("a new config that would open a running gateway to strangers changes nothing"
   const { config } = await openGateway();
   expect(gateway.reload({ ...config, names: ["gw.example.org"] })).toMatchObject({
     changed: [],
-    refused: expect.stringContaining("list users with keys"),
+    refused: expect.stringContaining("list users with keys") as string,
   });
   const ask = (key: string) =>
     fetch(`http://127.0.0.1:${gateway.port}/v1/models`, { headers: { "x-api-key": key, "anthropic-version": "1" } });
@@ -269,12 +269,15 @@ describe("with TLS", () => {
     const [first, second] = [await makeCertificate("first"), await makeCertificate("second")];
     const path = join(await mkdtemp(join(tmpdir(), "gateway-")), "gateway.json");
     await writeFile(path, JSON.stringify({ tls: { cert: first.paths.cert, key: second.paths.key } }));
-    expect(readConfig({ path, env: {} })).toMatchObject({ kind: "wrong", message: expect.stringMatching(/^tls: /) });
+    expect(readConfig({ path, env: {} })).toMatchObject({
+      kind: "wrong",
+      message: expect.stringMatching(/^tls: /) as string,
+    });
     const gateway = await openGateway({ tls: first });
     const mixed = { cert: second.cert, key: first.key };
     expect(gateway.reload({ ...gateway.config, tls: mixed, users })).toMatchObject({
       changed: [],
-      refused: expect.stringMatching(/^tls: /),
+      refused: expect.stringMatching(/^tls: /) as string,
     });
     // Nothing else was taken over either.
     expect(gateway.reload({ ...gateway.config, users }).changed).toEqual(["users"]);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { isOwnAddress, readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
+import { isOwnAddress } from "@palimpsest/gateway/internal/operate/config-problem";
+import { readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
 import { parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
 import { readSmallFile } from "palimpsest/internal/store/files/disk";
 import { isObject, textField, tryParseJson } from "palimpsest/internal/schema/json";

@@ -4,6 +4,7 @@ import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { GatewayListener, ReplyCost } from "../operate/gateway-event.ts";
 import { EventReader } from "../reply/event-reader.ts";
 import { estimateTokens, type ReplyFigures, ReplyUsage } from "../reply/reply-usage.ts";
+import { isStream } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
@@ -102,8 +103,7 @@ class MeteredReply implements ClientReply {
 
   head(status: number, headers: Record<string, string | string[]>): void {
     this.#isGood = status >= 200 && status < 300;
-    const isStream = String(headers["content-type"] ?? "").includes("event-stream");
-    if (this.#isGood) this.#form = isStream ? "stream" : "whole";
+    if (this.#isGood) this.#form = isStream(headers) ? "stream" : "whole";
     this.#reply.head(status, headers);
   }
 

@@ -14,7 +14,7 @@ import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
-import { askForPlainReply, forwardHeaders, type Headers } from "../upstream/headers.ts";
+import { addBetas, askForPlainReply, forwardHeaders, type Headers, isStream } from "../upstream/headers.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
 import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
@@ -164,7 +164,7 @@ class RunningExchange {
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
     else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
-    else if (isStream(outcome)) await this.#relayStream(outcome);
+    else if (isStream(outcome.headers)) await this.#relayStream(outcome);
     else await this.#relayWhole(outcome);
   }
 
@@ -396,17 +396,8 @@ class RunningExchange {
   }
 }
 
-function requestHeaders({ headers }: ClientRequest, betas: readonly string[]): Headers {
-  const forwarded = askForPlainReply(forwardHeaders(headers));
-  if (betas.length === 0) return forwarded;
-  const given = [forwarded["anthropic-beta"] ?? []]
-    .flat()
-    .flatMap((value) => value.split(",").map((one) => one.trim()));
-  return { ...forwarded, "anthropic-beta": [...new Set([...given, ...betas])].filter((one) => one !== "").join(",") };
-}
-
-const isStream = ({ headers }: UpstreamReply): boolean =>
-  String(headers["content-type"] ?? "").includes("event-stream");
+const requestHeaders = ({ headers }: ClientRequest, betas: readonly string[]): Headers =>
+  addBetas(askForPlainReply(forwardHeaders(headers)), betas);
 
 /** For what a request holds. 422: of servers that check its fields. */
 const refusals: ReadonlySet<number> = new Set([400, 413, 422]);

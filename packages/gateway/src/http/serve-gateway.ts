@@ -4,8 +4,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { Exchange } from "../exchange/exchange.ts";
 import { passExchange } from "../exchange/pass-through.ts";
+import { findProblem } from "../operate/config-problem.ts";
 import { compareConfigs, type ConfigDifference } from "../operate/follow-config.ts";
-import { findProblem, type GatewayConfig } from "../operate/gateway-config.ts";
+import type { GatewayConfig } from "../operate/gateway-config.ts";
 import type { GatewayEvent, GatewayListener } from "../operate/gateway-event.ts";
 import { type GatewayState, noConversations } from "../operate/gateway-state.ts";
 import { Metrics } from "../operate/metrics.ts";
@@ -90,15 +91,15 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
     const difference = compareConfigs(running, next);
     const { names, origins, drainSeconds, context, paths, prices } = next;
     const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
-    const config = { ...running, users: next.users, names, origins, drainSeconds, context, paths, prices, tls };
+    const inForce = { ...running, users: next.users, names, origins, drainSeconds, context, paths, prices, tls };
     // The new users may be right for the new address only, which waits for a restart.
-    const refused = findProblem(config);
+    const refused = findProblem(inForce);
     if (refused !== undefined) return { changed: [], afterRestart: [], refused };
-    users.replace(config.users);
-    parts.names = allowedNames(config);
+    users.replace(inForce.users);
+    parts.names = allowedNames(inForce);
     if (difference.changed.includes("tls") && tls !== undefined && server instanceof TlsServer)
       server.setSecureContext(tls);
-    parts.config = config;
+    parts.config = inForce;
     return difference;
   };
   const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {

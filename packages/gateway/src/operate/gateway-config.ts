@@ -1,14 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { createSecureContext } from "node:tls";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { policyNames, savingLevels } from "palimpsest/internal/schema/policy-names";
 import { z } from "zod";
 import { portDefault } from "../limits.ts";
+import { findProblem } from "./config-problem.ts";
 import { configBytesMax, contextTokensMin, drainSecondsDefault, drainSecondsMax, usersMax } from "./limits.ts";
-import { localUser, type User } from "./users.ts";
+import type { User } from "./users.ts";
 
 const userName = z
   .string()
@@ -237,51 +237,5 @@ function readNamed(path: string, folder: string): string {
     return readFileSync(resolve(folder, path), "utf8");
   } catch (error) {
     throw new ConfigProblem(`${path} can't be read (${errorCode(error) ?? "unknown"})`, { cause: error });
-  }
-}
-
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
-
-/** Whether a base URL leads to the gateway with this config, and so can't be its upstream. */
-export function isOwnAddress(
-  { host, port, names }: Pick<GatewayConfig, "host" | "port" | "names">,
-  address: string,
-): boolean {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url === undefined || port !== Number(url.port || (url.protocol === "https:" ? 443 : 80))) return false;
-  const name = url.hostname.replaceAll(/[[\]]/g, "");
-  const isEverywhere = host === "0.0.0.0" || host === "::";
-  return name === host || names.includes(name) || (isLoopback(name) && (isLoopback(host) || isEverywhere));
-}
-
-/** Why a gateway must not run with this config, or undefined. At a reload: with what it then consists of, old and new. */
-export function findProblem(config: GatewayConfig): string | undefined {
-  const { upstream, host, tls, insecure, users } = config;
-  if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
-  const own = Object.values(upstream).find((address) => address !== undefined && isOwnAddress(config, address));
-  if (own !== undefined) return `the upstream ${own} is the address of the gateway itself`;
-  const names = users.map(({ name }) => name);
-  const double = names.find((name, at) => names.indexOf(name) !== at);
-  if (double !== undefined) return `there are two users called ${double}`;
-  if (names.includes(localUser)) return `${localUser} is the user of this machine: choose another name`;
-  if (new Set(users.map(({ keySha256 }) => keySha256)).size !== users.length) return "two users have the same key";
-  const tlsProblem = tls === undefined ? undefined : findTlsProblem(tls);
-  if (tlsProblem !== undefined) return tlsProblem;
-  if (isLoopback(host)) return undefined;
-  if (tls === undefined && !insecure)
-    return `${host} can be reached from other machines: set tls (cert, key), or say --insecure if something before it speaks TLS`;
-  return users.length === 0
-    ? `${host} can be reached from other machines: list users with keys (\`palimpsest gateway key\` makes one)`
-    : undefined;
-}
-
-/** A certificate that is being renewed may not fit its key yet. */
-function findTlsProblem(tls: NonNullable<GatewayConfig["tls"]>): string | undefined {
-  try {
-    createSecureContext(tls);
-    return undefined;
-  } catch (error) {
-    return `tls: the certificate and its key can't be used (${errorCode(error) ?? "unknown"})`;
   }
 }

@@ -43,6 +43,16 @@ export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(hea
 /** For an exchange that reads the reply: it must come as it is. */
 export const askForPlainReply = (headers: Headers): Headers => ({ ...headers, "accept-encoding": "identity" });
 
+/** With values that a request needs besides the client's. */
+export function addBetas(headers: Headers, betas: readonly string[]): Headers {
+  if (betas.length === 0) return headers;
+  const given = [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((one) => one.trim()));
+  return { ...headers, "anthropic-beta": [...new Set([...given, ...betas])].filter((one) => one !== "").join(",") };
+}
+
+/** Whether a reply comes event by event. */
+export const isStream = (headers: Headers): boolean => String(headers["content-type"] ?? "").includes("event-stream");
+
 function pick(headers: IncomingHttpHeaders, isKept: (name: string) => boolean): Headers {
   const listed = new Set((headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
   const kept: Headers = {};
