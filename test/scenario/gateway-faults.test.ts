@@ -384,6 +384,18 @@ describe("what fails of ours does not reach the client", () => {
   });
 });
 
+it("a request that the client got wrong is refused as it is, and that is no failure of ours", async () => {
+  await openWorld({ own: { 99: [] } });
+  const body = JSON.stringify({ model, max_tokens: 1_000, temperature: 7, tools, messages: new Agent("whole").list });
+  const got = await post(world.url, { body });
+  const direct = await post(world.upstreamUrl, { body });
+  expect([got.status, got.bytes.toString("utf8").replace(/req_\w+/, "")]).toEqual([
+    400,
+    direct.bytes.toString("utf8").replace(/req_\w+/, ""),
+  ]);
+  expect(failedSteps()).toEqual([]);
+});
+
 describe("two requests of one conversation at the same time", () => {
   it("each get their own reply, and the conversation goes on with the client's list", async () => {
     await openWorld({ own: { 99: [] } });

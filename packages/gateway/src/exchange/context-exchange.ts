@@ -191,7 +191,7 @@ class RunningExchange {
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
         const isPlainer =
           tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
-        if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new Error(`status ${outcome.status}`));
+        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(outcome.status);
         prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
@@ -206,10 +206,22 @@ class RunningExchange {
     return await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
   }
 
-  /** The client's own request, unchanged. */
+  /** Something of ours failed: the client's own request is sent. */
   async #sendOwn(step: string, error: unknown): Promise<UpstreamReply | UpstreamFailure> {
+    if (!this.#request.signal.aborted) this.#tellFailure(step, error);
+    return await this.#sendUnchanged();
+  }
+
+  /** If the client's own request is refused too, the mistake is the client's. */
+  async #sendRefused(status: number): Promise<UpstreamReply | UpstreamFailure> {
+    const outcome = await this.#sendUnchanged();
+    if (outcome.kind === "reply" && outcome.status !== status)
+      this.#tellFailure("refused", new Error(`status ${status}`));
+    return outcome;
+  }
+
+  async #sendUnchanged(): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal, body } = this.#request;
-    if (!signal.aborted) this.#tellFailure(step, error);
     this.#isRecorded = false;
     this.#account.sentOwn();
     const headers = requestHeaders(this.#request, []);
