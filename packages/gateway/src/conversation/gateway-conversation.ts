@@ -7,20 +7,24 @@ import type { Provider, Reply } from "palimpsest/internal/context/provider-forma
 import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import { findModel } from "palimpsest/internal/tokens/known-models";
+import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { tokens } from "palimpsest/internal/schema/brand";
+import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import type { OwnCall } from "../reply/relay.ts";
+import { bindThinking } from "./bind-thinking.ts";
 import { missingMarks } from "./cache-marks.ts";
-import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
+import { type ClientList, ClientListWriter, isUntouched, readClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameJson, isSameSystem } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
+import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
 import { fitReplyLimit } from "./reply-limit.ts";
 import type { ToolBook } from "./tool-book.ts";
+import { missingUsage } from "./usage-chunk.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -76,6 +80,8 @@ export interface PreparedBody {
   readonly untouched: boolean;
   /** The context's estimate. */
   readonly tokens: number;
+  /** What the model takes, or what it was told to. */
+  readonly windowTokens: number;
   /** Names of our own tools in it. */
   readonly ownTools: ReadonlySet<string>;
 }
@@ -93,6 +99,7 @@ export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
+  readonly #writer: ClientListWriter;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
@@ -105,6 +112,8 @@ export class GatewayConversation<P extends Provider> {
   /** The limit that the client asked for last. */
   #limitTokens: number | undefined;
   #isClosed = false;
+  /** The upstream did not take a request that asks for the usage of a stream. */
+  #isUsageRefused = false;
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
 
@@ -112,6 +121,7 @@ export class GatewayConversation<P extends Provider> {
     this.#options = options;
     this.#format = wireFormats[options.provider];
     this.#tools = new ConversationTools(this.#format, options);
+    this.#writer = new ClientListWriter(options.provider);
   }
 
   /** For the reader of the next body. */
@@ -125,7 +135,7 @@ export class GatewayConversation<P extends Provider> {
    */
   prepare(input: PrepareInput<P>): Promise<PreparedBody> {
     if (this.#turnSince !== undefined && performance.now() - this.#turnSince > this.turnMsMax)
-      return Promise.reject(new Error("an earlier request still has the conversation"));
+      return Promise.reject(new OwnFailure("an earlier request still has the conversation"));
     return this.#inTurn(() => this.#prepare(input));
   }
 
@@ -220,7 +230,7 @@ export class GatewayConversation<P extends Provider> {
 
   async #require(body: RequestBody): Promise<Context<P>> {
     const context = await this.#context;
-    if (context === undefined || this.#current !== body) throw new Error("a newer request has the conversation");
+    if (context === undefined || this.#current !== body) throw new OwnFailure("a newer request has the conversation");
     return context;
   }
 
@@ -251,7 +261,7 @@ export class GatewayConversation<P extends Provider> {
   /** Another program may have the session open for a moment. */
   async #openWhenFree(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     for (let waitedMs = 0; ; waitedMs += busyStepMs) {
-      if (this.#isClosed) throw new Error("the conversation is closed");
+      if (this.#isClosed) throw new OwnFailure("the conversation is closed");
       try {
         return await this.#openContext(fixed, body);
       } catch (error) {
@@ -317,8 +327,8 @@ export class GatewayConversation<P extends Provider> {
         ? writeView(list, request.params)
         : untouched
           ? body.elements
-          : writeClientList(this.#options.provider, { list, outgoing });
-    const binding = this.#bindThinking(body);
+          : this.#writer.write(list, outgoing);
+    const binding = bindThinking(body);
     const fields = {
       ...this.#tools.field(body.field("tools"), body.field("tool_choice")),
       ...binding.fields,
@@ -328,25 +338,25 @@ export class GatewayConversation<P extends Provider> {
         fittingTokens: request.maxTokens,
       }),
       ...this.#markFields(body),
+      ...this.#usageFields(body),
     };
     const bytes = writeBody(body, { list: elements, fields });
     const betas = [...request.betas, ...binding.betas];
-    return { bytes, betas, untouched, tokens: request.tokens, ownTools: this.#ownToolNames };
+    return {
+      bytes,
+      betas,
+      untouched,
+      tokens: request.tokens,
+      windowTokens: this.#windowTokens(),
+      ownTools: this.#ownToolNames,
+    };
   }
 
-  /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
-  #bindThinking(body: RequestBody): {
-    readonly thinking: Json | undefined;
-    readonly fields: FieldChanges;
-    readonly betas: readonly string[];
-  } {
-    const thinking = body.field("thinking");
-    const model = body.field("model");
-    const isBound = typeof model === "string" && findModel(model)?.thinking === "bound";
-    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined)
-      return { thinking, fields: {}, betas: [] };
-    const bound = { ...thinking, block_binding: { prefix_mismatch_behavior: "drop_block" } };
-    return { thinking: bound, fields: { thinking: bound }, betas: [bindingBeta] };
+  #windowTokens(): number {
+    const model = this.#sent?.model ?? "";
+    const settingTokens = this.#options.reduction.contextTokens?.(model);
+    return resolveWindow({ model, settingTokens: settingTokens === undefined ? undefined : tokens(settingTokens) })
+      .tokens;
   }
 
   #limit(body: RequestBody): { readonly name: string; readonly value: number } | undefined {
@@ -357,10 +367,24 @@ export class GatewayConversation<P extends Provider> {
     return undefined;
   }
 
+  /** Whether the request asks for a usage that its client did not ask for. */
+  addsUsage(body: RequestBody): boolean {
+    return Object.keys(this.#usageFields(body)).length > 0;
+  }
+
+  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
+  leaveOutUsage(body: RequestBody): boolean {
+    const isChange = this.addsUsage(body);
+    this.#isUsageRefused = true;
+    return isChange;
+  }
+
+  #usageFields(body: RequestBody): FieldChanges {
+    return this.#isUsageRefused ? {} : missingUsage(this.#options.provider, body);
+  }
+
   #markFields(body: RequestBody): FieldChanges {
     const { provider, reduction } = this.#options;
     return provider === "anthropic" && reduction.cacheMarks === "added" ? missingMarks(body) : {};
   }
 }
-
-const bindingBeta = "thinking-binding-controls-2026-08-01";

@@ -1,24 +1,29 @@
-import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import { type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
+import { usageField } from "../conversation/usage-chunk.ts";
+import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
-import type { RelayFailure, RelayOptions, ReplyEnd } from "../reply/relay.ts";
+import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
-import { askForPlainReply, forwardHeaders, type Headers } from "../upstream/headers.ts";
+import { addBetas, askForPlainReply, forwardHeaders } from "../upstream/headers.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
+import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
+import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
-import { holdReply } from "./held-reply.ts";
+import { findConversation } from "./find-conversation.ts";
+import { holdReply, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
-import { passThrough } from "./pass-through.ts";
 import { heldExchange } from "./held-exchange.ts";
 import { ResponseIds } from "./response-ids.ts";
 import { ExchangeAccount } from "./exchange-account.ts";
@@ -37,6 +42,8 @@ export interface ExchangeOptions {
   readonly usage: "used" | "sent";
   /** Message threads of the Messages API: `keep` holds their histories here; `refuse` makes the SDK send whole lists. */
   readonly threads: "keep" | "refuse";
+  /** The operator's own, before the known ones. */
+  readonly prices?: readonly ModelOverride[] | undefined;
 }
 
 /**
@@ -52,11 +59,12 @@ export interface ExchangeOptions {
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories();
-  const exchange = wholeExchange({ ...deps, onJoined: (user, ids) => histories.joined(user, ids) });
-  return heldExchange({ ...deps, histories, threads: () => deps.options().threads }, exchange);
+  const prices = () => deps.options().prices ?? [];
+  const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.joined(user, ids) });
+  return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);
 }
 
-interface WholeExchangeDeps extends ContextExchangeDeps {
+interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
   /** A reply of the Responses API was made of several: its id, and that of the last one. */
   readonly onJoined: (user: string, ids: { readonly first: string; readonly last: string }) => void;
 }
@@ -66,9 +74,11 @@ const wholeExchange =
   async (request, reply) => {
     const found = findConversation(deps, request);
     if (found === undefined) {
-      await passThrough(deps.upstream, { request: { ...request, body: [request.body] }, reply });
+      await passCharged(deps, request, reply);
       return;
     }
+    const model = found.body.field("model");
+    if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
     const { open } = found;
     open.running += 1;
     try {
@@ -77,28 +87,6 @@ const wholeExchange =
       open.running -= 1;
     }
   };
-
-/** Undefined if the request is to be passed on as it is. */
-function findConversation(deps: ContextExchangeDeps, request: ClientRequest): FoundRequest | undefined {
-  const { user, project, provider, headers, body, operation } = request;
-  if (operation === "compact" || (operation === "count" && deps.options().usage === "sent")) return undefined;
-  try {
-    const found = deps.conversations.find({
-      user,
-      project,
-      provider,
-      headers,
-      bytes: body,
-      unknown: operation === "create" ? "begin" : "ignore",
-      summarizer: deps.options().summarizer,
-    });
-    // What is counted while a reply comes must not take the conversation from it.
-    return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
-  } catch (error) {
-    deps.onEvent({ kind: "failed-open", user, step: "recognise", message: describeError(error) });
-    return undefined;
-  }
-}
 
 interface ExchangeInput {
   readonly request: ClientRequest;
@@ -130,9 +118,12 @@ class RunningExchange {
     this.#body = found.body;
     this.#ids = new ResponseIds((ids) => deps.onJoined(request.user, ids));
     this.#account = new ExchangeAccount({
+      provider: request.provider,
       open: found.open,
       bytes: request.body.byteLength,
       user: request.user,
+      prices: deps.prices(),
+      now: Date.now,
       onEvent: deps.onEvent,
     });
   }
@@ -144,11 +135,10 @@ class RunningExchange {
     } catch (error) {
       if (this.#request.signal.aborted) return;
       this.#tellFailure("prepare", error);
-      const request = { ...this.#request, body: [this.#request.body] };
-      await passThrough(this.#deps.upstream, { request, reply: this.#reply });
+      await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
-    this.#deps.conversations.asked(this.#open);
+    if (this.#request.operation === "create") this.#deps.conversations.asked(this.#open);
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
@@ -159,7 +149,7 @@ class RunningExchange {
 
   #prepare(): Promise<PreparedBody> {
     const { body, previous, begun } = this.#found;
-    const askModel = ownSummarizer(this.#deps.upstream, this.#request);
+    const askModel = ownSummarizer(this.#deps, this.#request);
     return this.#inTime(async (signal) => {
       await begun;
       return await this.#open.conversation.prepare({ body, previous, askModel, signal });
@@ -172,7 +162,7 @@ class RunningExchange {
     return raceAbort(call(AbortSignal.any([this.#request.signal, late])), {
       signal: late,
       instead: () => {
-        throw new Error("it took too long");
+        throw new OwnFailure("it took too long");
       },
     });
   }
@@ -183,11 +173,17 @@ class RunningExchange {
     let prepared = first;
     for (let tries = 0; ; tries += 1) {
       const outcome = await this.#send(prepared);
-      if (outcome.kind === "failed" || (outcome.status !== 400 && outcome.status !== 413)) return outcome;
+      if (outcome.kind === "failed" || !refusals.has(outcome.status)) return outcome;
       const { bytes, reply } = await holdReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
       const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
+      const namesUsage = bytes.includes(usageField);
+      if (outcome.status === 422 && !namesUsage) return reply;
       try {
+        if (namesUsage && conversation.leaveOutUsage(this.#body)) {
+          prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
+          continue;
+        }
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
         const isPlainer =
           tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
@@ -202,8 +198,18 @@ class RunningExchange {
   async #send(prepared: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
-    const headers = requestHeaders(this.#request, prepared.betas);
-    return await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
+    const headers = addBetas(askForPlainReply(forwardHeaders(this.#request.headers)), prepared.betas);
+    const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
+    return this.#begin(outcome);
+  }
+
+  /** A client that goes away before the reply has begun has paid for its request too. */
+  #begin(outcome: UpstreamReply | UpstreamFailure): UpstreamReply | UpstreamFailure {
+    const isPaid = outcome.kind === "reply" ? isGood(outcome) : outcome.why === "cancelled";
+    if (!isPaid || this.#request.operation !== "create") return outcome;
+    this.#account.begin();
+    if (outcome.kind === "failed") this.#account.settle();
+    return outcome;
   }
 
   /** Something of ours failed: the client's own request is sent. */
@@ -216,7 +222,7 @@ class RunningExchange {
   async #sendRefused(status: number): Promise<UpstreamReply | UpstreamFailure> {
     const outcome = await this.#sendUnchanged();
     if (outcome.kind === "reply" && outcome.status !== status)
-      this.#tellFailure("refused", new Error(`status ${status}`));
+      this.#tellFailure("refused", new OwnFailure(`status ${status}`));
     return outcome;
   }
 
@@ -224,8 +230,8 @@ class RunningExchange {
     const { provider, method, path, signal, body } = this.#request;
     this.#isRecorded = false;
     this.#account.sentOwn();
-    const headers = requestHeaders(this.#request, []);
-    return await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal });
+    const headers = askForPlainReply(forwardHeaders(this.#request.headers));
+    return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
   }
 
   async #relayStream(first: UpstreamReply): Promise<void> {
@@ -238,11 +244,13 @@ class RunningExchange {
       try {
         for await (const chunk of current.body) await this.#write(relay.take(chunk));
       } catch {
+        this.#account.settle();
         this.#recording?.leave();
         this.#reply.destroy();
         return;
       }
       const { out, end } = relay.end();
+      this.#account.settle();
       await this.#write(out);
       this.#recording?.leave();
       const next = await this.#continue(end, calls);
@@ -250,6 +258,7 @@ class RunningExchange {
       else if (next !== undefined && !isGood(next)) await this.#write([relay.fail(await readError(next))]);
       current = next?.kind === "reply" && isGood(next) ? next : undefined;
       if (current !== undefined) relay.continue();
+      else if (next === undefined && end.kind !== "broken") this.#deps.conversations.replied(this.#found);
     }
     await this.#reply.end();
     void this.#account.replied(this.#recording?.done);
@@ -261,6 +270,7 @@ class RunningExchange {
       ...this.#relayOptions(),
       onEvent: (event) => {
         this.#ids.note(event);
+        this.#account.take(event);
         whole = event;
       },
     });
@@ -269,10 +279,12 @@ class RunningExchange {
       if (current.kind === "failed") return await this.#sendFailure(current);
       if (!isGood(current)) return await this.#pass(current);
       const { bytes, flaw, reply } = await holdReply(current, wholeReplyBytesMax);
+      if (flaw !== undefined) this.#account.settle();
       if (flaw === "broken") return await this.#sendFailure(brokenOff);
       if (bytes === undefined) return await this.#pass(reply);
       whole = undefined;
       const { out = bytes, end } = relay.take(bytes);
+      this.#account.settle();
       if (whole !== undefined) await this.#recordWhole(whole);
       const next = await this.#continue(end, calls);
       if (next !== undefined) {
@@ -282,6 +294,7 @@ class RunningExchange {
       this.#reply.head(current.status, { ...current.headers, "content-length": String(out.byteLength) });
       await this.#reply.write(out);
       await this.#reply.end();
+      if (end.kind !== "broken" && !this.#request.signal.aborted) this.#deps.conversations.replied(this.#found);
       void this.#account.replied(undefined);
       return;
     }
@@ -298,7 +311,8 @@ class RunningExchange {
         await conversation.answer(this.#body, end.calls);
       });
       if (end.client === "complete") return undefined;
-      if (calls >= ownCallsMax) throw new Error(`tools of the gateway were called ${ownCallsMax} times in one reply`);
+      if (calls >= ownCallsMax)
+        throw new OwnFailure(`tools of the gateway were called ${ownCallsMax} times in one reply`);
       prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
     } catch (error) {
       if (end.client !== "complete") return await this.#sendOwn("answer", error);
@@ -337,8 +351,10 @@ class RunningExchange {
       provider,
       ownTools: this.#ownTools,
       usage: usageChange(provider, report),
+      usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);
+        this.#account.take(event);
         this.#recording?.put(event);
       },
     };
@@ -369,33 +385,12 @@ class RunningExchange {
   }
 }
 
-function requestHeaders({ headers }: ClientRequest, betas: readonly string[]): Headers {
-  const forwarded = askForPlainReply(forwardHeaders(headers));
-  if (betas.length === 0) return forwarded;
-  const given = [forwarded["anthropic-beta"] ?? []]
-    .flat()
-    .flatMap((value) => value.split(",").map((one) => one.trim()));
-  return { ...forwarded, "anthropic-beta": [...new Set([...given, ...betas])].filter((one) => one !== "").join(",") };
-}
-
 const isStream = ({ headers }: UpstreamReply): boolean =>
   String(headers["content-type"] ?? "").includes("event-stream");
+
+/** For what a request holds. 422: of servers that check its fields. */
+const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
 
 const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
 
 const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };
-
-/** What an error of the upstream says, for a client that has a part of its reply already. */
-async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
-  const { bytes } = await holdReply(outcome, errorBytesMax);
-  const body = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
-  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
-  return {
-    type: textField(error, "type") ?? "api_error",
-    message: textField(error, "message") ?? `The upstream answered with ${outcome.status}.`,
-  };
-}
-
-/** Must not hold what the client sent. */
-const describeError = (error: unknown): string =>
-  error instanceof Error ? `${error.name}: ${error.message}` : "unknown";

@@ -30,6 +30,9 @@ const notReturned: ReadonlySet<string> = new Set([...connectionHeaders, "alt-svc
 /** Headers of ours, such as the gateway's key, are for the gateway alone. */
 const ownHeaderPrefix = "x-palimpsest-";
 
+/** By which a gateway knows its own requests, if they lead back to it. */
+export const hopHeader = "x-palimpsest-hop";
+
 /** What a client sent, without what is for its connection to us. Everything unknown passes. */
 export const forwardHeaders = (headers: IncomingHttpHeaders): Headers =>
   pick(headers, (name) => !notForwarded.has(name) && !name.startsWith(ownHeaderPrefix));
@@ -39,6 +42,13 @@ export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(hea
 
 /** For an exchange that reads the reply: it must come as it is. */
 export const askForPlainReply = (headers: Headers): Headers => ({ ...headers, "accept-encoding": "identity" });
+
+/** With values that the `anthropic-beta` header needs besides those that it has. */
+export function addBetas(headers: Headers, betas: readonly string[]): Headers {
+  if (betas.length === 0) return headers;
+  const given = [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((one) => one.trim()));
+  return { ...headers, "anthropic-beta": [...new Set([...given, ...betas])].filter((one) => one !== "").join(",") };
+}
 
 function pick(headers: IncomingHttpHeaders, isKept: (name: string) => boolean): Headers {
   const listed = new Set((headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
