@@ -21,7 +21,7 @@ import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
-import { holdReply, readError } from "./held-reply.ts";
+import { holdReply, isGood, isReadable, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
 import { heldExchange } from "./held-exchange.ts";
@@ -142,7 +142,7 @@ class RunningExchange {
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
-    else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
+    else if (!isReadable(outcome) || this.#request.operation === "count") await this.#pass(outcome);
     else if (isStream(outcome)) await this.#relayStream(outcome);
     else await this.#relayWhole(outcome);
   }
@@ -242,7 +242,10 @@ class RunningExchange {
     for (let calls = 0; current !== undefined; calls += 1) {
       this.#recording = await this.#startRecording();
       try {
-        for await (const chunk of current.body) await this.#write(relay.take(chunk));
+        for await (const chunk of current.body) {
+          await this.#write(relay.take(chunk));
+          if (relay.isCut) throw new OwnFailure("an event is too long");
+        }
       } catch {
         this.#account.settle();
         this.#recording?.leave();
@@ -255,8 +258,8 @@ class RunningExchange {
       this.#recording?.leave();
       const next = await this.#continue(end, calls);
       if (next?.kind === "failed") await this.#write([relay.fail({ type: "api_error", message: next.message })]);
-      else if (next !== undefined && !isGood(next)) await this.#write([relay.fail(await readError(next))]);
-      current = next?.kind === "reply" && isGood(next) ? next : undefined;
+      else if (next !== undefined && !isReadable(next)) await this.#write([relay.fail(await readError(next))]);
+      current = next?.kind === "reply" && isReadable(next) ? next : undefined;
       if (current !== undefined) relay.continue();
       else if (next === undefined && end.kind !== "broken") this.#deps.conversations.replied(this.#found);
     }
@@ -365,7 +368,9 @@ class RunningExchange {
     if (first !== undefined) await this.#reply.write(chunks.length === 1 ? first : Buffer.concat(chunks));
   }
 
+  /** A reply that is not read. */
   async #pass(outcome: UpstreamReply): Promise<void> {
+    this.#account.settle();
     this.#reply.head(outcome.status, outcome.headers);
     try {
       for await (const chunk of outcome.body) await this.#reply.write(chunk);
@@ -390,7 +395,5 @@ const isStream = ({ headers }: UpstreamReply): boolean =>
 
 /** For what a request holds. 422: of servers that check its fields. */
 const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
-
-const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
 
 const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };
