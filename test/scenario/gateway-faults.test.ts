@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { GatewayConversation } from "../../packages/gateway/src/conversation/gateway-conversation.ts";
 import { isArray, isObject, type Json, type JsonObject, parseJson } from "../../packages/palimpsest/src/schema/json.ts";
@@ -382,6 +383,49 @@ describe("what fails of ours does not reach the client", () => {
     expect(failedSteps()).toEqual(["refused"]);
     expect(Buffer.from(world.traffic.at(-1)?.bytes ?? []).toString()).toBe(agent.body);
   });
+});
+
+describe("a stream that can't be read", () => {
+  const type = { "content-type": "text/event-stream" };
+
+  it("because it is compressed passes as it is", async () => {
+    const events = 'event: message_start\ndata: {"type":"message_start"}\n\nevent: ping\ndata: {}\n\n';
+    await openWorld({
+      own: { 99: [] },
+      answer: async () => new Response(gzipSync(events), { headers: { ...type, "content-encoding": "gzip" } }),
+    });
+    const got = await new Agent("stream").ask();
+    expect([got.status, got.end, gunzipSync(got.bytes).toString("utf8")]).toEqual([200, "whole", events]);
+    expect(failedSteps()).toEqual([]);
+  });
+
+  it("because an event is too long breaks off for the client, instead of ending as if it were whole", async () => {
+    const piece = Buffer.alloc(2 ** 20, "x");
+    let pieces = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        pieces += 1;
+        if (pieces === 1) controller.enqueue(Buffer.from("data: "));
+        else if (pieces < 70) controller.enqueue(piece);
+        else controller.close();
+      },
+    });
+    await openWorld({ own: { 99: [] }, answer: async () => new Response(body, { headers: type }) });
+    const got = await new Agent("stream").ask();
+    expect([got.status, got.end]).toEqual([200, "broken"]);
+  });
+});
+
+it("a request that the client got wrong is refused as it is, and that is no failure of ours", async () => {
+  await openWorld({ own: { 99: [] } });
+  const body = JSON.stringify({ model, max_tokens: 1_000, temperature: 7, tools, messages: new Agent("whole").list });
+  const got = await post(world.url, { body });
+  const direct = await post(world.upstreamUrl, { body });
+  expect([got.status, got.bytes.toString("utf8").replace(/req_\w+/, "")]).toEqual([
+    400,
+    direct.bytes.toString("utf8").replace(/req_\w+/, ""),
+  ]);
+  expect(failedSteps()).toEqual([]);
 });
 
 describe("two requests of one conversation at the same time", () => {

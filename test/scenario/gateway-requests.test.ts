@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { type GatewayWorld, openGatewayWorld } from "./support/gateway-world.ts";
@@ -143,4 +144,43 @@ describe('a summary of the conversation\'s own model (`summarizer: "own"`)', () 
     expect(JSON.stringify(last()["messages"])).toContain("The gauge is blue.");
     expect(failures()).toEqual([]);
   });
+});
+
+describe('`usage: "sent"`', () => {
+  it("tells what the client's own list would have used, by its bytes, and a count is of that list", async () => {
+    world = await openGatewayWorld({
+      simulator: { seed: 1 },
+      contextTokens: 20_000,
+      reduction: { recall: "off" },
+      exchange: { usage: "sent" },
+    });
+    const next = { model, tools, messages: [...talk, { role: "user", content: "So?" }] };
+    const ask = async (path: string, body: JsonObject) => {
+      const init = { method: "POST", headers, body: JSON.stringify(body) };
+      return usageShape.parse(await (await fetch(`${world.url}${path}`, init)).json());
+    };
+    const { usage } = await ask("/v1/messages", { ...next, max_tokens: 1_000 });
+    const sent = last();
+    const counted = await ask("/v1/messages/count_tokens", next);
+    expect(JSON.stringify(sent["messages"]).length).toBeLessThan(JSON.stringify(next.messages).length / 2);
+    expect(last()["messages"]).toEqual(next.messages);
+    const [told, own] = [usage?.input_tokens ?? 0, counted.input_tokens ?? 0];
+    // An estimate: what is sent may have more tokens to the byte than what was removed.
+    expect(told / own).toBeGreaterThan(0.6);
+    expect(told / own).toBeLessThan(1.7);
+  });
+
+  it('a count with `usage: "used"` is of what would be sent', async () => {
+    world = await openGatewayWorld({ simulator: { seed: 1 }, contextTokens: 20_000, reduction: { recall: "off" } });
+    const next = { model, tools, messages: [...talk, { role: "user", content: "So?" }] };
+    await post("/v1/messages", { ...next, max_tokens: 1_000 });
+    const sent = last()["messages"];
+    await post("/v1/messages/count_tokens", next);
+    expect([world.traffic.at(-1)?.path, last()["messages"]]).toEqual(["/v1/messages/count_tokens", sent]);
+  });
+});
+
+const usageShape = z.object({
+  input_tokens: z.number().optional(),
+  usage: z.object({ input_tokens: z.number() }).optional(),
 });

@@ -14,13 +14,14 @@ import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
-import { addBetas, askForPlainReply, forwardHeaders, type Headers, isStream } from "../upstream/headers.ts";
+import { addBetas, askForPlainReply, forwardHeaders, isStream } from "../upstream/headers.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
 import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
-import { holdReply, readError } from "./held-reply.ts";
+import { findConversation } from "./find-conversation.ts";
+import { holdReply, isGood, isReadable, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
 import { heldExchange } from "./held-exchange.ts";
@@ -87,28 +88,6 @@ const wholeExchange =
     }
   };
 
-/** Undefined if the request is to be passed on as it is. */
-function findConversation(deps: WholeExchangeDeps, request: ClientRequest): FoundRequest | undefined {
-  const { user, project, provider, headers, body, operation } = request;
-  if (operation === "compact" || (operation === "count" && deps.options().usage === "sent")) return undefined;
-  try {
-    const found = deps.conversations.find({
-      user,
-      project,
-      provider,
-      headers,
-      bytes: body,
-      unknown: operation === "create" ? "begin" : "ignore",
-      summarizer: deps.options().summarizer,
-    });
-    // What is counted while a reply comes must not take the conversation from it.
-    return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
-  } catch (error) {
-    deps.onEvent({ kind: "failed-open", user, step: "recognise", message: describeError(error) });
-    return undefined;
-  }
-}
-
 interface ExchangeInput {
   readonly request: ClientRequest;
   readonly reply: ClientReply;
@@ -163,7 +142,7 @@ class RunningExchange {
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
-    else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
+    else if (!isReadable(outcome) || this.#request.operation === "count") await this.#pass(outcome);
     else if (isStream(outcome.headers)) await this.#relayStream(outcome);
     else await this.#relayWhole(outcome);
   }
@@ -209,8 +188,7 @@ class RunningExchange {
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
         const isPlainer =
           tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
-        if (!isPlainer)
-          return isOwn ? reply : await this.#sendOwn("refused", new OwnFailure(`status ${outcome.status}`));
+        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(outcome.status);
         prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
@@ -221,7 +199,7 @@ class RunningExchange {
   async #send(prepared: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
-    const headers = requestHeaders(this.#request, prepared.betas);
+    const headers = addBetas(askForPlainReply(forwardHeaders(this.#request.headers)), prepared.betas);
     const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
     return this.#begin(outcome);
   }
@@ -235,13 +213,25 @@ class RunningExchange {
     return outcome;
   }
 
-  /** The client's own request, unchanged. */
+  /** Something of ours failed: the client's own request is sent. */
   async #sendOwn(step: string, error: unknown): Promise<UpstreamReply | UpstreamFailure> {
+    if (!this.#request.signal.aborted) this.#tellFailure(step, error);
+    return await this.#sendUnchanged();
+  }
+
+  /** If the client's own request is refused too, the mistake is the client's. */
+  async #sendRefused(status: number): Promise<UpstreamReply | UpstreamFailure> {
+    const outcome = await this.#sendUnchanged();
+    if (outcome.kind === "reply" && outcome.status !== status)
+      this.#tellFailure("refused", new OwnFailure(`status ${status}`));
+    return outcome;
+  }
+
+  async #sendUnchanged(): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal, body } = this.#request;
-    if (!signal.aborted) this.#tellFailure(step, error);
     this.#isRecorded = false;
     this.#account.sentOwn();
-    const headers = requestHeaders(this.#request, []);
+    const headers = askForPlainReply(forwardHeaders(this.#request.headers));
     return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
   }
 
@@ -253,7 +243,10 @@ class RunningExchange {
     for (let calls = 0; current !== undefined; calls += 1) {
       this.#recording = await this.#startRecording();
       try {
-        for await (const chunk of current.body) await this.#write(relay.take(chunk));
+        for await (const chunk of current.body) {
+          await this.#write(relay.take(chunk));
+          if (relay.isCut) throw new OwnFailure("an event is too long");
+        }
       } catch {
         this.#account.settle();
         this.#recording?.leave();
@@ -266,8 +259,8 @@ class RunningExchange {
       this.#recording?.leave();
       const next = await this.#continue(end, calls);
       if (next?.kind === "failed") await this.#write([relay.fail({ type: "api_error", message: next.message })]);
-      else if (next !== undefined && !isGood(next)) await this.#write([relay.fail(await readError(next))]);
-      current = next?.kind === "reply" && isGood(next) ? next : undefined;
+      else if (next !== undefined && !isReadable(next)) await this.#write([relay.fail(await readError(next))]);
+      current = next?.kind === "reply" && isReadable(next) ? next : undefined;
       if (current !== undefined) relay.continue();
       else if (next === undefined && end.kind !== "broken") this.#deps.conversations.replied(this.#found);
     }
@@ -376,7 +369,9 @@ class RunningExchange {
     if (first !== undefined) await this.#reply.write(chunks.length === 1 ? first : Buffer.concat(chunks));
   }
 
+  /** A reply that is not read. */
   async #pass(outcome: UpstreamReply): Promise<void> {
+    this.#account.settle();
     this.#reply.head(outcome.status, outcome.headers);
     try {
       for await (const chunk of outcome.body) await this.#reply.write(chunk);
@@ -396,12 +391,7 @@ class RunningExchange {
   }
 }
 
-const requestHeaders = ({ headers }: ClientRequest, betas: readonly string[]): Headers =>
-  addBetas(askForPlainReply(forwardHeaders(headers)), betas);
-
 /** For what a request holds. 422: of servers that check its fields. */
 const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
-
-const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
 
 const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };

@@ -55,3 +55,9 @@ async function* brokenBody(chunks: readonly Uint8Array[], error: unknown): Async
   yield* chunks;
   throw error;
 }
+
+export const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
+
+/** Some servers compress although they are asked not to: such a reply can only pass as it is. */
+export const isReadable = (reply: UpstreamReply): boolean =>
+  isGood(reply) && /^(?:identity)?$/i.test(String(reply.headers["content-encoding"] ?? ""));

@@ -100,8 +100,10 @@ describe("without a name of its session, a request belongs to", () => {
   });
 });
 
-it("a session that is named is one conversation, also if it starts over", () => {
-  expect(run(["go!", "go GONE more!", "~go!", "other!"], { ...unnamed, session: "s", hasTools: true })).toBe("AAAA");
+it("a session that is named is one conversation, also if it starts over; without tools only what goes on is", () => {
+  const requests = ["go!", "go GONE more!", "~go!", "other!"];
+  expect(run(requests, { ...unnamed, session: "s", hasTools: true, toolNames: ["read"] })).toBe("AAAA");
+  expect(run(requests, { ...unnamed, session: "s" })).toBe("AAAB");
 });
 
 it("remembers the newest of many runs with the same words, and so many lists of each", () => {

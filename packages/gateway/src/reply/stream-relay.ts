@@ -40,6 +40,11 @@ export class StreamRelay {
     return this.#isUntouched ? [chunk] : out;
   }
 
+  /** Whether bytes are missing in what left, because an event was too long to be held: the client must see that. */
+  get isCut(): boolean {
+    return this.#isTooLong && !this.#isUntouched;
+  }
+
   /**
    * Upstream's stream has ended. An event without its empty line counts: some servers leave it out at the end. A torn one
    * is of no use to a client, and could name a tool of ours.

@@ -43,7 +43,7 @@ export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(hea
 /** For an exchange that reads the reply: it must come as it is. */
 export const askForPlainReply = (headers: Headers): Headers => ({ ...headers, "accept-encoding": "identity" });
 
-/** With values that a request needs besides the client's. */
+/** With values that the `anthropic-beta` header needs besides those that it has. */
 export function addBetas(headers: Headers, betas: readonly string[]): Headers {
   if (betas.length === 0) return headers;
   const given = [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((one) => one.trim()));
