@@ -132,6 +132,16 @@ describe("withContext, for the client of @anthropic-ai/sdk", () => {
     await client.closeContext();
   });
 
+  it("the limit of a reply is that of the newest request, whatever an earlier one asked for", async () => {
+    const { client: plain, bodies } = connected(reader(9));
+    const client = withContext(plain);
+    const params = { model, tools, messages: [{ role: "user" as const, content: "Read." }] };
+    await client.messages.create({ ...params, max_tokens: 1_000 });
+    await client.messages.create({ ...params, max_tokens: 20_000 });
+    expect(JSON.parse(bodies[1] ?? "")).toMatchObject({ max_tokens: 20_000 });
+    await client.closeContext();
+  });
+
   it("a request that the server refuses as too long is sent again, smaller, and the caller sees only the reply", async () => {
     const { client: plain, bodies } = connected(refusing(reader(99), 16));
     const client = withContext(plain, { contextTokens: 200_000 });

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import { compactionCostDraft, notesCostDraft } from "../../packages/palimpsest/src/context/past-costs.ts";
+import { rewind } from "../../packages/palimpsest/src/session/undo.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";
@@ -57,6 +58,21 @@ describe("palimpsest receipts", () => {
       { id, state: "undone", undo: null },
       { kind: "undo", state: "in force", cause: "asked" },
     ]);
+  });
+
+  it("what the client or the user took back has no price: nothing was saved", async () => {
+    const session = await openedSession(world.deps, "rewound", "create");
+    await append(session, user("Go."), reply("m1", text("Gone.")));
+    const [further] = await append(session, user("Further."), reply("m2", text("words ".repeat(500))));
+    await rewind(session, further ?? expect.unreachable());
+    await session.close();
+    const { edits } = json<Receipts>(await world.call("receipts", "rewound", "--json"));
+    expect(edits).toMatchObject([{ kind: "branch", by: "caller", price: null, entries: { kept: 2, dropped: 2 } }]);
+    const { out } = await world.call("receipts", "rewound");
+    expect(out).toMatch(
+      / {2}branch\n {2}tokens .*\n {2}saved +nothing: the client or the user went on from an earlier\s+message\n/,
+    );
+    expect(out).not.toMatch(/price|pays/);
   });
 
   it("another tool's edits are listed without a receipt", async () => {

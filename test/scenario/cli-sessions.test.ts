@@ -1,5 +1,5 @@
 import { appendFile, chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { append, call, cleared, offloaded, reply, result, text, user } from "../fixture/session.ts";
 import { runAppend } from "./child/run-append.ts";
@@ -32,7 +32,9 @@ describe("palimpsest sessions list", () => {
       here.call("sessions", "list", "--all", "--json"),
     ]);
     expect(listed).toMatchObject({ code: 0, err: "" });
-    expect(listed.out).toMatch(/^session +modified +messages +size +branch +title\n/);
+    expect(listed.out).toMatch(/^session +modified +messages +size +project +title\n/);
+    const project = basename(dirname(pathOf(here, "older")));
+    expect(listed.out).toMatch(new RegExp(`^older .* 1 .* ${project} +Fix the build`, "m"));
     expect(listed.out).toMatch(/newer +\d{4}-\d\d-\d\d \d\d:\d\d +2 .*Write the docs/);
     expect(listed.out).toMatch(/older .* 1 .*Fix the build/);
     const found = json<{ sessionId: string; firstPrompt: string; messageCount: number; fullPath: string }[]>(rows);

@@ -250,6 +250,8 @@ describe("what real clients change between two requests", () => {
       expect(shown(second), said).not.toContain(JSON.stringify(said).slice(1, -1));
       expect(await isRecallable(context, said), said).toBe(true);
     }
+    // What the caller did to its own list is no saving of the engine's.
+    expect(context.receipts().filter(({ by }) => by !== "caller")).toEqual([]);
     await context.close();
   });
 });

@@ -268,6 +268,60 @@ describe("a page in a browser", () => {
   });
 });
 
+it("a request that comes back to its own gateway is refused, and not sent round for ever", async () => {
+  const relay = createServer((request, response) => {
+    const { host: _, ...headers } = request.headers;
+    void fetch(`${back}${request.url}`, { headers: headers as Record<string, string> }).then(async (reply) => {
+      response.writeHead(reply.status, { "x-palimpsest-error": reply.headers.get("x-palimpsest-error") ?? "" });
+      response.end(await reply.text());
+    });
+  });
+  await new Promise<void>((resolve) => {
+    relay.listen(0, "127.0.0.1", resolve);
+  });
+  closers.push(async () => void relay.close());
+  const address = relay.address();
+  const anthropic = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  const gateway = await openGateway({ upstream: { anthropic } });
+  const back = gateway.url;
+  const reply = await fetch(`${gateway.url}/v1/models`);
+  expect([reply.status, reply.headers.get("x-palimpsest-error")]).toEqual([508, "loop"]);
+});
+
+it("a client that does not read its reply is not waited for without end", async () => {
+  let isOver = false;
+  const { port, events } = await openGateway(
+    {},
+    {
+      timeouts: { stalledMs: 100 },
+      createExchange: () => async (request, reply) => {
+        reply.head(200, {});
+        while (!request.signal.aborted) await reply.write(Buffer.alloc(1024 * 1024));
+        isOver = true;
+      },
+    },
+  );
+  const socket = connect(port, "127.0.0.1", () => socket.write(`${head([post, host, "Content-Length: 2"])}{}`));
+  closers.push(async () => void socket.destroy());
+  socket.on("error", () => undefined).pause();
+  await expect.poll(() => isOver, { timeout: 5_000 }).toBe(true);
+  await expect.poll(() => events.find(({ kind }) => kind === "request-end")).toMatchObject({ outcome: "client-gone" });
+});
+
+it("a token for one API never goes to the other, also behind a project in the path", async () => {
+  const elsewhere = await openGateway();
+  const { url, received } = await openGateway();
+  const gateway = await openGateway({ upstream: { anthropic: url, openai: elsewhere.url } });
+  for (const path of ["/api/oauth/profile", "/project/L3A/api/oauth/profile", "/project/L3A/v1/skills"])
+    await fetch(`${gateway.url}${path}`, { headers: { authorization: "Bearer a-login" } });
+  expect(received.map(({ line }) => line)).toEqual([
+    "GET /api/oauth/profile",
+    "GET /api/oauth/profile",
+    "GET /v1/skills",
+  ]);
+  expect(elsewhere.received).toEqual([]);
+});
+
 describe("another user", () => {
   const users = ["ada", "eve"].map((name) => ({
     name,

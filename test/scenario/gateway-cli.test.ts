@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -41,8 +41,8 @@ async function createWorld() {
 }
 
 /** `palimpsest gateway` as a process, once it has said its address. */
-async function startGateway(world: { readonly home: string }) {
-  const child = spawn(process.execPath, [launcher, "gateway"], {
+async function startGateway(world: { readonly home: string }, ...args: readonly string[]) {
+  const child = spawn(process.execPath, [launcher, "gateway", ...args], {
     ...callingEnvironment(world),
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -83,13 +83,90 @@ describe("palimpsest gateway", () => {
 
     await writeFile(join(world.home, "gateway.json"), "{}");
     gateway.child.kill("SIGHUP");
-    await expect.poll(gateway.messages).toContain("After a restart: upstream, port.");
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("After a restart: upstream, port.");
 
+    const secret = (await readFile(join(world.home, "gateway", "secret"), "utf8")).trim();
+    expect(secret).toHaveLength(64);
+    expect(gateway.messages()).not.toContain(secret);
+    expect((await called(world, "gateway", "status")).out).toContain(`/palimpsest/status#${secret}`);
     const status = await called(world, "gateway", "status", "--json");
     expect(JSON.parse(status.out)).toMatchObject({ url: gateway.url, requests: 0, upstream: [{ api: "anthropic" }] });
     gateway.child.kill("SIGTERM");
     expect(await gateway.ended).toBe(0);
     expect((await called(world, "gateway", "status")).code).toBe(3);
+  });
+
+  it("stop waits for the one it asked to end; a stopped process is not waited for", async () => {
+    const world = await createWorld();
+    const gateway = await startGateway(world);
+    gateway.child.kill("SIGSTOP");
+    const status = await palimpsest(world, "gateway", "status");
+    expect([status.code, status.err]).toEqual([5, expect.stringContaining("does not answer")]);
+    gateway.child.kill("SIGCONT");
+    const stopping = called(world, "gateway", "stop");
+    await gateway.ended;
+    // Another one takes its place at once.
+    const path = join(world.home, "gateway", "running.json");
+    await writeFile(path, JSON.stringify({ pid: process.pid, url: "http://127.0.0.1:9" }), { mode: 0o600 });
+    expect((await stopping).code).toBe(0);
+    await rm(path);
+  });
+
+  it("takes over a config that is written after its start, and keeps it if the file is deleted", async () => {
+    const { home, upstream } = await createWorld();
+    const path = join(home, "gateway.json");
+    await rm(path);
+    const gateway = await startGateway({ home }, "--port=0", `--upstream=${upstream}`);
+    await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 } }));
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Changed: context.");
+    await rm(path);
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain(`not taken over: there is no ${path}`);
+    await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 }, drainSeconds: 1 }));
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Changed: drainSeconds.");
+  });
+
+  it("lets other commands edit a conversation that it has open, unless a reply is on its way", async () => {
+    const world = await createWorld();
+    const gateway = await startGateway(world);
+    const client = new AbortController();
+    const ask = async (said: readonly string[], fault: Record<string, string> = {}) => {
+      const sent = await fetch(`${gateway.url}/v1/messages`, {
+        method: "POST",
+        signal: client.signal,
+        headers: {
+          "x-api-key": "k",
+          "anthropic-version": "2023-06-01",
+          "content-type": "application/json",
+          "x-palimpsest-session": "one",
+          ...fault,
+        },
+        body: JSON.stringify({
+          model: "claude-sonnet-5-5",
+          max_tokens: 99,
+          messages: said.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content })),
+        }),
+      });
+      return await sent.text();
+    };
+    const running = async () =>
+      (JSON.parse((await called(world, "gateway", "status", "--json")).out) as { readonly running: number }).running;
+    await ask(["Go", "Gone", "Further"]);
+    await ask(["Go", "Gone", "Elsewhere"]);
+    const [listed] = JSON.parse((await called(world, "sessions", "list", "--all", "--json")).out) as {
+      readonly sessionId: string;
+    }[];
+    const session = listed?.sessionId ?? "";
+    const undone = await called(world, "undo", session, "--json");
+    expect([undone.code, JSON.parse(undone.out)]).toMatchObject([0, { session, branch: expect.any(String) }]);
+
+    const gone = ask(["Go", "Gone", "Slowly"], { "x-simulator-fault": "hang" }).catch(() => "gone");
+    await expect.poll(running, { timeout: 20_000 }).toBe(1);
+    const refused = await called(world, "undo", session);
+    expect([refused.code, refused.err]).toEqual([4, expect.stringContaining("a reply is on its way to its client")]);
+    client.abort();
+    await gone;
+    await expect.poll(running, { timeout: 20_000 }).toBe(0);
+    expect((await called(world, "undo", session)).code).toBe(0);
   });
 
   it("does not start beyond this machine without TLS and keys, nor with a config that is wrong", async () => {
@@ -144,6 +221,33 @@ describe("palimpsest run", () => {
     const other = await called(world, "run", "claude", "--upstream", "http://127.0.0.1:9");
     expect([other.code, other.err]).toEqual([2, expect.stringContaining("a gateway runs already")]);
     expect((await called(world, "gateway", "stop")).code).toBe(0);
+  });
+
+  it("sends a client's requests where the client itself would, never to another server nor to itself", async () => {
+    const world = await createWorld();
+    await world.addProgram("claude", "exit 0");
+    const settings = join(world.cwd, ".claude");
+    await mkdir(settings);
+    await writeFile(join(settings, "settings.json"), '{"env":{"ANTHROPIC_BASE_URL":"https://company.example"}}');
+    // A shell inside of `palimpsest run` has the gateway's own address: it is no upstream.
+    const env = { ...world.env, OPENAI_BASE_URL: "http://127.0.0.1:8789/project/L3A/v1" };
+    expect((await palimpsest({ ...world, env }, "run", "claude")).code).toBe(0);
+    const upstreams = async () => {
+      const { out } = await called(world, "gateway", "status", "--json");
+      const { upstream } = JSON.parse(out) as { readonly upstream: readonly { readonly address: string }[] };
+      return upstream.map(({ address }) => address);
+    };
+    expect(await upstreams()).toEqual(["https://company.example"]);
+
+    await rm(join(settings, "settings.json"));
+    const other = { ...world.env, ANTHROPIC_BASE_URL: "https://other.example" };
+    const refused = await palimpsest({ ...world, env: other }, "run", "claude");
+    expect([refused.code, refused.err]).toEqual([
+      5,
+      expect.stringMatching(/ANTHROPIC_BASE_URL has https:\/\/other\.example, but .* https:\/\/company\.example/),
+    ]);
+    const same = { ...world.env, ANTHROPIC_BASE_URL: "https://company.example/v1/" };
+    expect((await palimpsest({ ...world, env: same }, "run", "claude")).code).toBe(0);
   });
 
   it("starts another gateway if the last one was killed, and one for two clients at once", async () => {

@@ -295,6 +295,57 @@ describe("what fails of ours does not reach the client", () => {
     },
   );
 
+  const hang = () => new Promise<never>(() => undefined);
+  it.each(forms.flatMap((form) => (["answer", "next"] as const).map((step) => [step, form] as const)))(
+    "%s hangs after an own call: the client's own request goes on with the reply (%s)",
+    async (step, form) => {
+      await openWorld({ own: { 2: [text, call] } });
+      const agent = new Agent(form);
+      agent.take(await agent.ask());
+      vi.spyOn(GatewayConversation.prototype, "turnMsMax", "get").mockReturnValue(60);
+      vi.spyOn(GatewayConversation.prototype, step).mockImplementationOnce(hang);
+      const got = await agent.ask();
+      expect(Buffer.from(world.traffic.at(-1)?.bytes ?? []).toString()).toBe(agent.body);
+      expect(failedSteps()).toEqual(["answer"]);
+      agent.take(got);
+    },
+  );
+
+  it.each(["refused", "recordWhole"] as const)("%s hangs", async (step) => {
+    let isRefused = step === "refused";
+    await openWorld({
+      own: { 99: [] },
+      answer: async () => {
+        const isFirst = isRefused;
+        isRefused = false;
+        return isFirst ? Response.json({ error: { type: "invalid_request_error" } }, { status: 400 }) : undefined;
+      },
+    });
+    vi.spyOn(GatewayConversation.prototype, "turnMsMax", "get").mockReturnValue(60);
+    vi.spyOn(GatewayConversation.prototype, step).mockImplementationOnce(hang);
+    const got = await new Agent("whole").ask();
+    expect(got.status).toBe(200);
+    expect(failedSteps()).toEqual([step === "refused" ? "refused" : "record"]);
+  });
+
+  it("a session that hangs while it is opened is not waited for again, and follows when it is open", async () => {
+    await openWorld();
+    const agent = new Agent("stream");
+    vi.spyOn(GatewayConversation.prototype, "turnMsMax", "get").mockReturnValue(60);
+    store.fail({ kind: "slow", ms: 500 });
+    await agent.ask();
+    await wait(60);
+    await agent.ask();
+    expect(world.events.flatMap((event) => (event.kind === "failed-open" ? [event.message] : []))).toEqual([
+      "Error: it took too long",
+      "Error: an earlier request still has the conversation",
+    ]);
+    store.fail({ kind: "none" });
+    vi.restoreAllMocks();
+    await wait(1_000);
+    await expectWhole(agent);
+  });
+
   it.each(forms)("an error of the upstream after an own call (%s)", async (form) => {
     let refused = 0;
     await openWorld({

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import { request as tlsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,6 +59,7 @@ const row = (user: string): ConversationRow => ({
   inputTokensUsed: 40,
   savedUsd: 0.5,
   edits: 2,
+  windowShareMax: 0.5,
   lastAt: 1,
 });
 
@@ -98,11 +99,35 @@ describe("the gateway's own pages", () => {
     expect(metrics).toContain('operation="create",status="200",outcome="done"} 1\n');
   });
 
+  it("release a session for the operator alone", async () => {
+    const asked: string[] = [];
+    const release = async (id: string): Promise<"released"> => {
+      asked.push(id);
+      return "released";
+    };
+    const { url, get } = await openGateway({ users }, { state: { ...state, release } });
+    const post = (key: string | undefined) =>
+      fetch(`${url}/palimpsest/release?session=c-ada`, {
+        method: "POST",
+        headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      });
+    for (const key of [undefined, "wrong", "plk_ada"]) expect((await post(key)).status, key).toBe(401);
+    expect((await get("/palimpsest/release?session=c-ada", secret)).status).toBe(404);
+    expect(asked).toEqual([]);
+    expect(await (await post(secret)).json()).toEqual({ outcome: "released" });
+    expect(asked).toEqual(["c-ada"]);
+  });
+
   it("show a user that user's own conversations and money alone", async () => {
-    const { get } = await openGateway({ users }, { state });
+    const { get, post, config } = await openGateway({ users }, { state });
+    for (const key of ["plk_ada", "plk_eve", "plk_eve"]) await (await post({ "x-api-key": key })).text();
+    await post({ "x-api-key": "unknown" });
     const text = await (await get("/palimpsest/status.json", "plk_ada")).text();
     expect(text).toContain("c-ada");
     expect(text).not.toContain("eve");
+    expect(JSON.parse(text)).toMatchObject({ requests: 1, running: 0, ownErrors: 0, upstream: [] });
+    expect(text).not.toContain(config.upstream.anthropic);
+    expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({ requests: 3, ownErrors: 1 });
     expect((await get("/palimpsest/metrics", "plk_ada")).status).toBe(401);
   });
 
@@ -156,7 +181,15 @@ describe("several users", () => {
         createExchange:
           ({ onEvent }) =>
           async ({ user }, reply) => {
-            onEvent({ kind: "reply-cost", user, model: "m", nanos: 1e9, inputTokens: 1, outputTokens: 1 });
+            onEvent({
+              kind: "reply-cost",
+              user,
+              model: "m",
+              nanos: 1e9,
+              inputTokens: 1,
+              outputTokens: 1,
+              source: "said",
+            });
             reply.head(200, {});
             await reply.end();
           },
@@ -177,6 +210,22 @@ describe("several users", () => {
   });
 });
 
+it("a request whose exchange fails has ended, in the status and the metrics", async () => {
+  const { get, post, events } = await openGateway(
+    {},
+    {
+      createExchange: () => async () => {
+        throw new Error("a bug with /home/ada/secret-project in its message");
+      },
+    },
+  );
+  expect((await post({ "x-api-key": "k" })).status).toBe(500);
+  expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({ running: 0, requests: 1 });
+  expect(await (await get("/palimpsest/metrics", secret)).text()).toContain("palimpsest_gateway_running 0\n");
+  expect(events.find(({ kind }) => kind === "request-end")).toMatchObject({ outcome: "broken", error: "bug" });
+  expect(JSON.stringify(events)).not.toContain("secret-project");
+});
+
 it("a new config is taken over by the running gateway", async () => {
   const gateway = await openGateway();
   expect((await gateway.post({ "x-api-key": "plk_ada" })).status).toBe(200);
@@ -186,23 +235,53 @@ it("a new config is taken over by the running gateway", async () => {
   expect((await gateway.post({ "x-api-key": "plk_ada" })).status).toBe(200);
 });
 
+it("a new config that would open a running gateway to strangers changes nothing", async () => {
+  const gateway = await openGateway({ host: "0.0.0.0", insecure: true, users });
+  const { config } = await openGateway();
+  expect(gateway.reload({ ...config, names: ["gw.example.org"] })).toMatchObject({
+    changed: [],
+    refused: expect.stringContaining("list users with keys"),
+  });
+  const ask = (key: string) =>
+    fetch(`http://127.0.0.1:${gateway.port}/v1/models`, { headers: { "x-api-key": key, "anthropic-version": "1" } });
+  expect((await ask("anything")).status).toBe(401);
+  expect((await ask("plk_ada")).status).not.toBe(401);
+});
+
+/** PEM texts of a certificate and its key. */
+async function makeCertificate(name: string) {
+  const folder = await mkdtemp(join(tmpdir(), "gateway-tls-"));
+  const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
+  const subject = ["-subj", `/CN=${name}`, "-days", "1", "-nodes"];
+  execFileSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"].concat(
+      ["-keyout", key, "-out", cert],
+      subject,
+    ),
+    { stdio: "ignore" },
+  );
+  return { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8"), paths: { key, cert } };
+}
+
 describe("with TLS", () => {
+  it("a certificate that does not fit its key is refused, at the start and while it runs", async () => {
+    const [first, second] = [await makeCertificate("first"), await makeCertificate("second")];
+    const path = join(await mkdtemp(join(tmpdir(), "gateway-")), "gateway.json");
+    await writeFile(path, JSON.stringify({ tls: { cert: first.paths.cert, key: second.paths.key } }));
+    expect(readConfig({ path, env: {} })).toMatchObject({ kind: "wrong", message: expect.stringMatching(/^tls: /) });
+    const gateway = await openGateway({ tls: first });
+    const mixed = { cert: second.cert, key: first.key };
+    expect(gateway.reload({ ...gateway.config, tls: mixed, users })).toMatchObject({
+      changed: [],
+      refused: expect.stringMatching(/^tls: /),
+    });
+    // Nothing else was taken over either.
+    expect(gateway.reload({ ...gateway.config, users }).changed).toEqual(["users"]);
+  });
+
   it("is served by a certificate, which can be renewed while it runs", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "gateway-tls-"));
-    const make = (name: string) => {
-      const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
-      const subject = ["-subj", `/CN=${name}`, "-days", "1", "-nodes"];
-      execFileSync(
-        "openssl",
-        ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"].concat(
-          ["-keyout", key, "-out", cert],
-          subject,
-        ),
-        { stdio: "ignore" },
-      );
-      return { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8") };
-    };
-    const gateway = await openGateway({ tls: make("first") });
+    const gateway = await openGateway({ tls: await makeCertificate("first") });
     const ask = () =>
       new Promise((resolve, reject) => {
         tlsRequest(
@@ -223,7 +302,7 @@ describe("with TLS", () => {
       });
     expect(gateway.url).toMatch(/^https:/);
     expect(await ask()).toEqual([200, "first"]);
-    expect(gateway.reload({ ...gateway.config, tls: make("second") }).changed).toEqual(["tls"]);
+    expect(gateway.reload({ ...gateway.config, tls: await makeCertificate("second") }).changed).toEqual(["tls"]);
     expect(await ask()).toEqual([200, "second"]);
   });
 });

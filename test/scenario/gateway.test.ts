@@ -163,6 +163,38 @@ describe("recall, a tool that only the model sees", () => {
   });
 });
 
+describe("a script that names no session", () => {
+  it.each(["stream", "whole"] as const)(
+    "is a session each time that it is run, also with the same words and replies; a retry is none (%s)",
+    async (form) => {
+      let asked = 0;
+      world = await openGatewayWorld({
+        simulator: { seed: 1 },
+        // The first request of the second run fails, and its client tries again.
+        answer: async () => ((asked += 1) === 4 ? new Response("{}", { status: 529 }) : undefined),
+      });
+      const client = new Anthropic({ apiKey: "none", maxRetries: 1, baseURL: world.url });
+      for (let run = 0; run < 3; run += 1) {
+        const messages: Anthropic.MessageParam[] = [];
+        for (const content of ["Hello", "And then?", "Bye"]) {
+          messages.push({ role: "user", content });
+          const request = { model, max_tokens: 50, messages };
+          const reply =
+            form === "stream"
+              ? await client.messages.stream(request).finalMessage()
+              : await client.messages.create(request);
+          messages.push({ role: "assistant", content: reply.content });
+        }
+      }
+      expect(world.conversations.conversations().map(({ requests, edits }) => [requests, edits])).toEqual([
+        [3, 0],
+        [4, 0],
+        [3, 0],
+      ]);
+    },
+  );
+});
+
 describe("edits", () => {
   it("with every edit undone, the client's own bytes are sent", async () => {
     const { client, record } = await openTask({ reduction: { recall: "off" }, contextTokens: windowTokens });

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Store } from "palimpsest/internal/ports/store";
 import { millis } from "palimpsest/internal/schema/brand";
+import { errorCode } from "palimpsest/internal/store/files/disk";
 import { locateProject } from "palimpsest/internal/store/files/project";
 import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store";
 import { ConversationLog } from "./conversation/conversation-log.ts";
@@ -25,9 +26,10 @@ export interface OpenGatewayOptions extends Omit<ServeGatewayOptions, "createExc
 export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions): Promise<GatewayOutcome> {
   const { now = Date.now } = options;
   let context: () => ContextConfig = () => options.config.context;
+  const logs = await openLogs(home);
+  if (logs.kind === "failed") return logs;
   const conversations = new Conversations({
-    log: await ConversationLog.open(join(home, "gateway", "conversations.jsonl")),
-    toolBook: await ToolBook.open(join(home, "gateway", "tools.jsonl")),
+    ...logs,
     openStore: (place) => openProjectStore({ home, cwd, place }),
     reduction: () => readReduction(context()),
     now,
@@ -44,6 +46,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",
           threads: context().threads ?? "keep",
+          prices: config().prices,
         }),
       });
     },
@@ -59,6 +62,19 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
       await conversations.close();
     },
   };
+}
+
+/** Without them the gateway would know no conversation again, and write over what it can't read. */
+async function openLogs(home: string) {
+  const folder = join(home, "gateway");
+  try {
+    const log = await ConversationLog.open(join(folder, "conversations.jsonl"));
+    return { kind: "open", log, toolBook: await ToolBook.open(join(folder, "tools.jsonl")) } as const;
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    return { kind: "failed", code, message: `${folder} can't be read and written (${code})` } as const;
+  }
 }
 
 const readReduction = ({

@@ -29,7 +29,7 @@ export const receiptsCommand = command({
   name: "receipts",
   summary: "show what every edit of a session did, why, and what it cost",
   operands: { session: sessionOperand },
-  json: "path and edits: id, kind, at, state, cause, because and the figures behind it, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: updates of every branch, what they cost and why one failed; memory: the same of extractions and dreams (source)",
+  json: "path and edits: id, kind, at, state, by, cause, because and the figures behind it, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: updates of every branch, what they cost and why one failed; memory: the same of extractions and dreams (source)",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -119,7 +119,7 @@ const asJson = (
   tokensAfter: receipt?.tokensAfter ?? null,
   contextTokensBefore: boundary?.tokensBefore ?? null,
   contextTokensAfter: boundary?.tokensAfter ?? null,
-  price: receipt?.price ?? null,
+  price: edit.by === "caller" ? null : (receipt?.price ?? null),
   compaction: boundary?.path === undefined ? null : compactionJson(boundary),
   entries: receipt?.entries ?? null,
   undo: undoes ? `palimpsest undo ${session} ${edit.id}` : null,

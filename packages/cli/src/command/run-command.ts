@@ -1,5 +1,7 @@
 import { homeFolder, locateProject } from "palimpsest/internal/store/files/project";
 import { randomUUID } from "node:crypto";
+import { join, resolve } from "node:path";
+import { findClientUpstreams } from "../gateway/client-upstream.ts";
 import { clientNames, isClientName, setUpClient } from "../gateway/set-up-client.ts";
 import { ensureGateway } from "../gateway/ensure-gateway.ts";
 import { runClient } from "../gateway/run-client.ts";
@@ -36,7 +38,9 @@ export const runCommand = command({
     const home = homeFolder(context.env);
     const project = await locateProject({ uuid: randomUUID }, { home, cwd: context.cwd });
     if (project.kind === "failed") return failure({ code: exitCode.machine, message: project.message });
-    const gateway = await ensureGateway(context, { home, ...options });
+    const configPath = options.config === undefined ? join(home, "gateway.json") : resolve(context.cwd, options.config);
+    const upstreams = await findClientUpstreams({ client, env: context.env, project: project.root, configPath });
+    const gateway = await ensureGateway(context, { home, client: upstreams, ...options });
     if (gateway.kind === "failure") return gateway;
     const setup = await setUpClient({ client, args, env: context.env, home, url: gateway.url, project: project.root });
     if (setup.kind === "failure") return setup;

@@ -13,28 +13,35 @@ export async function askGateway({
   url,
   path,
   secret,
+  method = "GET",
 }: {
   readonly url: string;
   readonly path: string;
+  readonly method?: "GET" | "POST" | undefined;
   readonly secret?: string | undefined;
 }): Promise<GatewayAnswer | undefined> {
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const headers = { host: "localhost", ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }) };
   return await new Promise((resolve) => {
     const leave = (): void => resolve(undefined);
-    request(`${url}${path}`, { timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        text += chunk;
-        if (text.length > answerCharsMax) response.destroy();
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, value: tryParseJson(text) }));
-      response.on("error", leave).on("close", leave);
-    })
-      .on("timeout", leave)
+    const asked = request(
+      `${url}${path}`,
+      { method, timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => {
+          text += chunk;
+          if (text.length > answerCharsMax) response.destroy();
+        });
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, value: tryParseJson(text) }));
+        response.on("error", leave).on("close", leave);
+      },
+    )
       .on("error", leave)
-      .end();
+      // Else its connection keeps this process running.
+      .on("timeout", () => asked.destroy());
+    asked.end();
   });
 }
 

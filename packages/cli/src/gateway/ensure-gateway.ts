@@ -6,18 +6,27 @@ import { fileURLToPath } from "node:url";
 import { fileMode, makeFolder } from "palimpsest/internal/store/files/disk";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
+import { checkUpstreams, type ClientUpstreams } from "./client-upstream.ts";
 import { findGateway, type FoundGateway, gatewayFolder } from "./gateway-place.ts";
 
 export interface StartOptions {
   readonly home: string;
   readonly upstream: readonly string[];
   readonly config?: string | undefined;
+  /** Where the client would send its requests: the gateway that it gets must send them there. */
+  readonly client: ClientUpstreams;
 }
 
 /** The gateway of this home; started in the background if none runs. It outlives this process. */
-export async function ensureGateway(
+export async function ensureGateway(context: CommandContext, options: StartOptions): Promise<FoundGateway | Failure> {
+  const gateway = await findOrStart(context, options);
+  if (gateway.kind === "failure" || options.upstream.length > 0) return gateway;
+  return (await checkUpstreams(gateway, options.client.wanted)) ?? gateway;
+}
+
+async function findOrStart(
   context: CommandContext,
-  { home, upstream, config }: StartOptions,
+  { home, upstream, config, client }: StartOptions,
 ): Promise<FoundGateway | Failure> {
   const found = await findGateway(home);
   if (found.kind === "running")
@@ -28,7 +37,7 @@ export async function ensureGateway(
           "Leave out --upstream and --config, or stop it first: `palimpsest gateway stop`.",
         );
   const args = [
-    ...(upstream.length === 0 ? usualUpstreams(context.env) : upstream).map((url) => `--upstream=${url}`),
+    ...(upstream.length === 0 ? client.flags : upstream).map((url) => `--upstream=${url}`),
     ...(config === undefined ? [] : [`--config=${resolve(context.cwd, config)}`]),
   ];
   await makeFolder(gatewayFolder(home));
@@ -54,13 +63,6 @@ export async function ensureGateway(
     message: `the gateway did not start: ${said[0]?.replace(/^palimpsest: /, "") ?? ""}`,
     hint: `Its messages are in ${messages}.`,
   });
-}
-
-/** A base URL of the user's own is where the client would have sent its requests. */
-function usualUpstreams(env: CommandContext["env"]): readonly string[] {
-  const { ANTHROPIC_BASE_URL: anthropic, OPENAI_BASE_URL: openai } = env;
-  if (!anthropic && !openai) return [];
-  return [`anthropic=${anthropic || "https://api.anthropic.com"}`, `openai=${openai || "https://api.openai.com"}`];
 }
 
 async function startGateway(

@@ -46,6 +46,8 @@ export interface FoundGateway {
   readonly kind: "running";
   readonly url: string;
   readonly pid: number;
+  /** As in its record. */
+  readonly started?: string | undefined;
   readonly secret: string;
 }
 
@@ -65,7 +67,7 @@ export async function findGateway(home: string): Promise<FindOutcome> {
   if (proof === undefined)
     return { kind: "busy", message: `the gateway at ${record.url} (process ${record.pid}) does not answer` };
   return isSameSecret(proof, gatewayProof(secret.secret, nonce))
-    ? { kind: "running", url: record.url, pid: record.pid, secret: secret.secret }
+    ? { ...record, kind: "running", secret: secret.secret }
     : { kind: "unsafe", message: `what answers at ${record.url} is not the gateway of this home` };
 }
 
@@ -116,11 +118,13 @@ async function readRecord(home: string): Promise<GatewayRecord | undefined> {
   const text = await readSmallFile(recordPath(home), 4_096);
   const record = text === undefined ? undefined : recordForm.safeParse(tryParseJson(text)).data;
   if (record === undefined) return undefined;
-  const state = await lookAtProcess(record.pid);
-  const isSame =
-    state.kind === "alive" &&
-    (record.started === undefined || state.started === undefined || state.started === record.started);
-  return isSame ? record : undefined;
+  return (await isAlive(record)) ? record : undefined;
+}
+
+/** Whether the same process still runs, and not a later one with its id. */
+export async function isAlive({ pid, started }: Pick<GatewayRecord, "pid" | "started">): Promise<boolean> {
+  const state = await lookAtProcess(pid);
+  return state.kind === "alive" && (started === undefined || state.started === undefined || state.started === started);
 }
 
 async function askProof(url: string, nonce: string): Promise<string | undefined> {

@@ -1,13 +1,18 @@
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { type GatewayOutcome, openGateway } from "@palimpsest/gateway";
 import { openEventLog } from "@palimpsest/gateway/internal/operate/event-log";
 import { followConfig } from "@palimpsest/gateway/internal/operate/follow-config";
-import { type ConfigInput, type GatewayConfig, readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
+import {
+  type ConfigInput,
+  type ConfigOutcome,
+  type GatewayConfig,
+  readConfig,
+} from "@palimpsest/gateway/internal/operate/gateway-config";
 import type { GatewayEvent, GatewayListener } from "@palimpsest/gateway/internal/operate/gateway-event";
 import { SpendBook } from "@palimpsest/gateway/internal/operate/spend-book";
 import { isPlainText, parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
-import { exists } from "palimpsest/internal/store/files/disk";
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
@@ -26,9 +31,10 @@ export interface GatewayFlags {
 /** The gateway in the foreground: until it is asked to end, and its running replies have ended. */
 export async function runGateway(context: CommandContext, flags: GatewayFlags): Promise<Outcome> {
   const home = homeFolder(context.env);
-  const input = await configInput(context, flags);
+  const input = configInput(context, flags);
   if (input.kind === "failure") return input;
-  const read = readConfig(input.input);
+  const readAgain = configReader(input.input);
+  const read = readAgain();
   if (read.kind !== "config")
     return failure({
       code: read.kind === "absent" ? exitCode.notFound : exitCode.refused,
@@ -54,7 +60,8 @@ export async function runGateway(context: CommandContext, flags: GatewayFlags): 
     return await serveUntilStopped(context, {
       home,
       config: read.config,
-      input: input.input,
+      configPath: input.input.path,
+      readAgain,
       secret: secret.secret,
       place,
     });
@@ -66,14 +73,15 @@ export async function runGateway(context: CommandContext, flags: GatewayFlags): 
 interface GatewayRun {
   readonly home: string;
   readonly config: GatewayConfig;
-  readonly input: ConfigInput;
+  readonly configPath: string | undefined;
+  readonly readAgain: () => ConfigOutcome;
   readonly secret: string;
   readonly place: GatewayHold;
 }
 
 async function serveUntilStopped(
   context: CommandContext,
-  { home, config, input, secret, place }: GatewayRun,
+  { home, config, configPath, readAgain, secret, place }: GatewayRun,
 ): Promise<Outcome> {
   const { out, err } = context;
   const say = (line: string): void => void err.write(`${line}\n`);
@@ -105,22 +113,24 @@ async function serveUntilStopped(
     onEvent,
   });
   if (gateway.kind === "failed") return describeFailure(gateway, config);
+  // Before anyone knows the address: from then on no change of the config is missed.
+  const follower = followConfig({
+    path: configPath,
+    read: readAgain,
+    apply: (next) => gateway.reload(next),
+    onEvent,
+  });
   try {
     await place.announce(gateway.url);
     await out.write(`${gateway.url}\n`);
-    say(`Status: ${gateway.url}/palimpsest/status#${secret}`);
+    // Without the key that opens it: what is said here ends up in logs.
+    say(`Status: ${gateway.url}/palimpsest/status (\`palimpsest gateway status\` prints the link with its key)`);
     say("Stop with Ctrl-C.");
     for (const address of Object.values(config.upstream))
       if (address !== undefined && isPlainText(address)) say(`Keys go to ${address} as plain text: it has no TLS.`);
-    const follower = followConfig({
-      path: input.path,
-      read: () => readConfig(input),
-      apply: (next) => gateway.reload(next),
-      onEvent,
-    });
     await untilAsked(() => follower.reload());
-    follower.close();
   } finally {
+    follower.close();
     await gateway.close();
     await spend.close();
     await log?.close();
@@ -128,11 +138,20 @@ async function serveUntilStopped(
   return exitCode.fine;
 }
 
-/** The user's file is `gateway.json` in the home, if it is there. */
-async function configInput(
+/** A file that comes later is read. One that was there and is gone changes nothing: users and keys must not vanish with it. */
+function configReader(input: ConfigInput): () => ConfigOutcome {
+  let wasThere = false;
+  return () => {
+    wasThere ||= input.path !== undefined && existsSync(input.path);
+    return readConfig(wasThere ? { ...input, ifMissing: "refuse" } : input);
+  };
+}
+
+/** The user's file is `gateway.json` in the home; it need not be there. */
+function configInput(
   { env, cwd }: CommandContext,
   flags: GatewayFlags,
-): Promise<{ readonly kind: "input"; readonly input: ConfigInput } | Failure> {
+): { readonly kind: "input"; readonly input: ConfigInput } | Failure {
   const upstream = parseUpstreams(flags.upstream);
   if (upstream.kind === "failure") return upstream;
   const port = flags.port === undefined ? undefined : Number(flags.port);
@@ -141,15 +160,17 @@ async function configInput(
       `${flags.port} is no port`,
       "A port is a whole number from 0 to 65535; 0 takes any that is free.",
     );
-  const own = join(homeFolder(env), "gateway.json");
-  const path = flags.config === undefined ? ((await exists(own)) ? own : undefined) : resolve(cwd, flags.config);
+  const file: Pick<ConfigInput, "path" | "ifMissing"> =
+    flags.config === undefined
+      ? { path: join(homeFolder(env), "gateway.json"), ifMissing: "defaults" }
+      : { path: resolve(cwd, flags.config) };
   const overrides = {
     upstream: upstream.urls,
     host: flags.host,
     port,
     insecure: flags.insecure ? true : undefined,
   };
-  return { kind: "input", input: { path, env, overrides } };
+  return { kind: "input", input: { ...file, env, overrides } };
 }
 
 /** `<url>` is for both APIs, `anthropic=<url>` and `openai=<url>` for one. */
@@ -212,4 +233,10 @@ const describeFailure = (
 ): Failure =>
   code === "EADDRINUSE"
     ? portInUse(port)
-    : failure({ code: exitCode.machine, message, hint: "Choose another address or port." });
+    : failure({
+        code: exitCode.machine,
+        message,
+        ...(code.startsWith("EADDR") || (code === "EACCES" && port < 1_024)
+          ? { hint: "Choose another address or port." }
+          : {}),
+      });

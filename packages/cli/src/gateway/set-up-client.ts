@@ -3,6 +3,7 @@ import { projectPrefix } from "@palimpsest/gateway/internal/http/route";
 import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { claudeSettingsFiles, settingsBytesMax } from "./client-upstream.ts";
 import { gatewayFolder } from "./gateway-place.ts";
 import type { ClientProcess } from "./run-client.ts";
 
@@ -52,15 +53,12 @@ async function setUpClaude({ args, env, project }: ClientInput, base: string): P
       hint: `Unset ${other} to go through the gateway.`,
     });
   const own = { ANTHROPIC_BASE_URL: base };
-  const folders = [env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] ?? "", ".claude"), join(project, ".claude")];
-  const files = folders.flatMap((folder) => ["settings.json", "settings.local.json"].map((name) => join(folder, name)));
+  const files = claudeSettingsFiles({ env, project });
   const texts = await Promise.all(files.map((file) => readSmallFile(file, settingsBytesMax)));
   const isSet = texts.some((text) => text?.includes("ANTHROPIC_BASE_URL") === true);
   const settings = isSet ? ["--settings", JSON.stringify({ env: own })] : [];
   return { kind: "client", program: "claude", args: [...settings, ...args], env: own, notices: [] };
 }
-
-const settingsBytesMax = 1024 * 1024;
 
 /** opencode reads this variable after all files, and merges it with them. */
 function setUpOpencode({ args, env }: ClientInput, base: string): SetupOutcome {

@@ -1,8 +1,10 @@
-import type { GatewayStatus } from "@palimpsest/gateway/internal/operate/status";
+import { formatDollars, formatShare, type GatewayStatus } from "@palimpsest/gateway/internal/operate/status";
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import { z } from "zod";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
+import { formatNumber, quantity, shortId } from "../text/format.ts";
+import { type Column, table } from "../text/table.ts";
 import { askGateway } from "./ask-gateway.ts";
 import { findGateway } from "./gateway-place.ts";
 
@@ -36,6 +38,7 @@ const rowForm = z.object({
   inputTokensUsed: z.number(),
   savedUsd: z.number(),
   edits: z.number(),
+  windowShareMax: z.number(),
   lastAt: z.number(),
 });
 
@@ -65,32 +68,51 @@ const statusForm = z.looseObject({
     inputTokensUsed: z.number(),
     savedUsd: z.number(),
     edits: z.number(),
+    windowShareMax: z.number(),
   }),
+  summary: z.string(),
   conversations: z.array(rowForm),
 }) satisfies z.ZodType<GatewayStatus>;
 
 function renderStatus(status: GatewayStatus, { url, page }: { readonly url: string; readonly page: string }): string {
-  const { totals } = status;
-  const less = totals.inputTokensSent === 0 ? 0 : 1 - totals.inputTokensUsed / totals.inputTokensSent;
+  const { requests, running, ownErrors, failedOpen, conversations } = status;
+  const problems = [
+    ...(ownErrors === 0 ? [] : [`${quantity(ownErrors, "error")} of its own`]),
+    ...(failedOpen === 0 ? [] : [`${formatNumber(failedOpen)} passed unchanged after a failure`]),
+  ];
   const lines = [
-    `${url}  ${status.requests} requests, ${status.running} running, ${status.ownErrors} errors of its own, ${status.failedOpen} passed unchanged after a failure`,
-    `${totals.conversations} conversations: ${Math.round(100 * less)} % fewer input tokens, ${dollars(totals.savedUsd)} saved, ${totals.edits} edits`,
+    `${url}  ${[quantity(requests, "request"), `${formatNumber(running)} running`, ...problems].join(", ")}`,
+    status.summary,
     ...status.upstream.map(
       ({ api, address, health, lastStatus, lastFailure }) =>
-        `${api}: ${health}${describeLast(lastFailure ?? lastStatus)}  ${address}`,
+        `${api}: ${health === "unknown" ? "not asked yet" : health}${describeLast(lastFailure ?? lastStatus)}  ${address}`,
     ),
-    ...status.spendToday.filter(({ usd }) => usd > 0).map(({ user, usd }) => `${user}: ${dollars(usd)} today`),
-    ...status.conversations
-      .slice(0, rowsShown)
-      .map(
-        ({ id, client = "client", project = "", requests, savedUsd }) =>
-          `  ${id}  ${client}  ${requests} requests, ${dollars(savedUsd)} saved  ${project}`,
-      ),
+    ...status.spendToday.filter(({ usd }) => usd > 0).map(({ user, usd }) => `${user}: ${formatDollars(usd)} today`),
+    ...(conversations.length === 0 ? [] : ["", table(columns, conversations.slice(0, rowsShown).map(toCells))]),
     `Page: ${page}`,
   ];
   return `${lines.join("\n")}\n`;
 }
 
+const columns: readonly Column[] = [
+  { title: "session" },
+  { title: "client" },
+  { title: "requests", align: "right" },
+  { title: "largest, of the window", align: "right" },
+  { title: "edits", align: "right" },
+  { title: "saved", align: "right" },
+  { title: "project" },
+];
+
+const toCells = (row: GatewayStatus["conversations"][number]): readonly string[] => [
+  shortId(row.id),
+  row.client ?? "-",
+  formatNumber(row.requests),
+  formatShare(row.windowShareMax),
+  formatNumber(row.edits),
+  formatDollars(row.savedUsd),
+  row.project ?? "-",
+];
+
 const describeLast = (last: string | number | undefined): string => (last === undefined ? "" : ` (${last})`);
-const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
 const rowsShown = 20;

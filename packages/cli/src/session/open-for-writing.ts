@@ -9,7 +9,8 @@ import type { Failure } from "../program/failure.ts";
 import { joinLines } from "../text/format.ts";
 import type { NamedLog } from "./named-log.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
-import { sessionFailure } from "./session-failure.ts";
+import { releaseSession } from "../gateway/release-session.ts";
+import { busyGatewayFailure, sessionFailure } from "./session-failure.ts";
 
 type OpenForWritingOutcome =
   | { readonly kind: "session"; readonly session: Session; readonly deps: ProjectStore }
@@ -19,10 +20,16 @@ type OpenForWritingOutcome =
 export async function openForWriting(context: CommandContext, log: NamedLog): Promise<OpenForWritingOutcome> {
   const circumstances = { cwd: context.cwd, version: readOwnVersion() };
   if (log.session !== undefined) {
-    const opened = await openSession(log.session.deps, { id: log.session.id, circumstances, mode: "resume" });
-    return opened.kind === "open"
-      ? { kind: "session", session: opened.session, deps: log.session.deps }
-      : sessionFailure(opened, log.session.id);
+    const { id, deps } = log.session;
+    const open = () => openSession(deps, { id, circumstances, mode: "resume" });
+    let opened = await open();
+    if (opened.kind === "busy") {
+      // The gateway keeps a conversation open for a while after each request.
+      const released = await releaseSession(context, id);
+      if (released === "running") return busyGatewayFailure(id);
+      if (released === "released") opened = await open();
+    }
+    return opened.kind === "open" ? { kind: "session", session: opened.session, deps } : sessionFailure(opened, id);
   }
   const project = await openWorkspace(context).project();
   if (project.kind === "failed") return sessionFailure(project, "of this project");

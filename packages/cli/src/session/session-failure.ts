@@ -51,6 +51,13 @@ export function sessionFailure(outcome: OpenOrWriteFailure, session: string): Fa
   }
 }
 
+export const busyGatewayFailure = (session: string): Failure =>
+  failure({
+    code: exitCode.busy,
+    message: `the gateway has session ${session} open: a reply is on its way to its client`,
+    hint: "Try again when the reply has ended.",
+  });
+
 /**
  * Lets scripts see whether a turn was answered, and tell a full disk from a failed model. Undefined: the turn had no
  * end.

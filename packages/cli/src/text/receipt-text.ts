@@ -57,8 +57,8 @@ interface ReceiptLook {
 
 /** One edit of a session: what it did, by which rule, what it cost, and how to undo it. */
 export function editReceiptText(edit: ListedEdit, { style, columns, session }: ReceiptLook): string {
-  const { id, kind, at, state, because, receipt, count, boundary } = edit;
-  const cause = edit.cause ?? boundary?.trigger;
+  const { id, kind, at, state, by, because, receipt, count, boundary } = edit;
+  const cause = by === "caller" ? undefined : (edit.cause ?? boundary?.trigger);
   const what = count === undefined ? kind : `${kind} of ${formatNumber(count)}`;
   const head = `${headText({ at, what, cause }, style)}${state === "undone" ? ", undone" : ""}`;
   const width = columns - labelColumns;
@@ -72,8 +72,9 @@ export function editReceiptText(edit: ListedEdit, { style, columns, session }: R
             "tokens",
             `${formatNumber(receipt.tokensBefore)} → ${formatNumber(receipt.tokensAfter)} (messages alone, estimated)`,
           ),
-          labelLine("price", wrapText(priceText(receipt.price), width)),
+          ...(by === "caller" ? [] : [labelLine("price", wrapText(priceText(receipt.price), width))]),
         ]),
+    ...(by === "caller" ? [labelLine("saved", wrapText(callerText(kind), width))] : []),
     ...(state === "in force" && edit.undoes ? [labelLine("undo", `palimpsest undo ${session} ${id}`)] : []),
   ];
   return [head, ...lines, ""].join("\n");
@@ -171,6 +172,12 @@ const labelColumns = 10;
 
 const labelLine = (label: string, text: string): string =>
   `  ${label.padEnd(labelColumns - 2)}${text.replaceAll("\n", `\n${" ".repeat(labelColumns)}`)}`;
+
+/** What the client or the user took away is no saving, whatever it did to the tokens. */
+const callerText = (kind: ListedEdit["kind"]): string =>
+  kind === "branch"
+    ? "nothing: the client or the user went on from an earlier message"
+    : "nothing: the client changed its own list";
 
 /** In units of the price of one uncached input token. */
 function priceText({ now, perRound, breakEvenRounds }: ReceiptPrice): string {

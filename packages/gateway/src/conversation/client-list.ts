@@ -1,6 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
-import { writeOutgoing } from "palimpsest/internal/context/sync/write-outgoing";
+import { writeOutgoing, type WrittenMessages } from "palimpsest/internal/context/sync/write-outgoing";
 import { type JsonObject, textField, wellFormedJson } from "palimpsest/internal/schema/json";
 import type { BodyElement } from "../body/body-element.ts";
 import type { RequestBody } from "../body/request-body.ts";
@@ -25,16 +25,31 @@ export function readClientList(format: WireFormat, body: RequestBody): ClientLis
   };
 }
 
-/** The list to send: the client's own elements where nothing was done to them. */
-export function writeClientList(
-  provider: Provider,
-  { list, outgoing }: { readonly list: ClientList; readonly outgoing: readonly OutgoingMessage[] },
-): readonly (BodyElement | Uint8Array)[] {
-  const written = writeOutgoing(provider, { outgoing, valueAt: (at) => list.elements[at]?.value });
-  return [
-    ...list.lead,
-    ...written.map(({ value, given }) => (given === undefined ? undefined : list.elements[given]) ?? encode(value)),
-  ];
+/** Writes the lists of one conversation. What the context made is written and encoded once, as long as it does not change. */
+export class ClientListWriter {
+  readonly #provider: Provider;
+  readonly #written: WrittenMessages = new WeakMap();
+  readonly #bytesByValue = new WeakMap<JsonObject, Uint8Array>();
+
+  constructor(provider: Provider) {
+    this.#provider = provider;
+  }
+
+  /** The list to send: the client's own elements where nothing was done to them. */
+  write({ lead, elements }: ClientList, outgoing: readonly OutgoingMessage[]): readonly (BodyElement | Uint8Array)[] {
+    const valueAt = (at: number): JsonObject | undefined => elements[at]?.value;
+    const written = writeOutgoing(this.#provider, { outgoing, valueAt, written: this.#written });
+    return [
+      ...lead,
+      ...written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? this.#encode(value)),
+    ];
+  }
+
+  #encode(value: JsonObject): Uint8Array {
+    const bytes = this.#bytesByValue.get(value) ?? Buffer.from(wellFormedJson(value));
+    this.#bytesByValue.set(value, bytes);
+    return bytes;
+  }
 }
 
 /**
@@ -52,8 +67,6 @@ export const writeView = (
       Buffer.from(JSON.stringify(message, (key, value: unknown) => (key === "cache_control" ? undefined : value))),
     ),
 ];
-
-const encode = (element: JsonObject): Uint8Array => Buffer.from(wellFormedJson(element));
 
 /** Whether every element is sent as the client wrote it. */
 export const isUntouched = (outgoing: readonly OutgoingMessage[], { elements }: ClientList): boolean =>

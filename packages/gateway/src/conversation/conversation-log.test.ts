@@ -1,8 +1,10 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { conversationsMax } from "../recognise/limits.ts";
 import { ConversationLog } from "./conversation-log.ts";
+import { ToolBook } from "./tool-book.ts";
 
 it("a new conversation is written at once, later lists together, and closing leaves none unwritten", async () => {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-log-"));
@@ -23,4 +25,29 @@ it("a new conversation is written at once, later lists together, and closing lea
   const again = await ConversationLog.open(path);
   expect(again.index.get("one")).toMatchObject({ lists: ["a", "b", "c", "d"], tail: [] });
   await rm(folder, { recursive: true });
+});
+
+it("what can't be read is not taken for empty, and not written over", async () => {
+  const path = join(await mkdtemp(join(tmpdir(), "palimpsest-log-")), "conversations.jsonl");
+  // It could be replaced, but not read.
+  await symlink(path, path);
+  await expect(ConversationLog.open(path)).rejects.toMatchObject({ code: "ELOOP" });
+  await expect(ToolBook.open(path)).rejects.toMatchObject({ code: "ELOOP" });
+  expect((await lstat(path)).isSymbolicLink()).toBe(true);
+});
+
+it("beyond the limit the conversation that was asked the longest ago is forgotten, also after a restart", async () => {
+  const path = join(await mkdtemp(join(tmpdir(), "palimpsest-log-")), "conversations.jsonl");
+  const facts = { user: "local", project: undefined, client: undefined };
+  const lines = Array.from({ length: conversationsMax }, (_, at) =>
+    JSON.stringify({ id: `c${at}`, scope: `c${at}`, tools: "", user: "local" }),
+  );
+  await writeFile(path, `${lines.join("\n")}\n`);
+  const first = await ConversationLog.open(path);
+  first.note("c0", { list: "a", tail: [] });
+  await first.close();
+  const log = await ConversationLog.open(path);
+  await log.add({ id: "new", scope: "new", tools: "" }, facts);
+  expect(["c0", "c1", "c2"].map((id) => log.index.get(id) !== undefined)).toEqual([true, false, true]);
+  await log.close();
 });

@@ -1,10 +1,11 @@
-import { appendFile, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, open, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
 import type { KnownConversation } from "../recognise/conversation-index.ts";
 import { ConversationIndex } from "../recognise/conversation-index.ts";
 import { conversationsMax } from "../recognise/limits.ts";
 import { logDelayMs, logLinesSpare } from "./limits.ts";
+import { readLogLines } from "./read-log.ts";
 
 /** What is known of a conversation besides how it is found. */
 export interface ConversationFacts {
@@ -34,6 +35,7 @@ type LogLine = z.infer<typeof line>;
  */
 export class ConversationLog {
   readonly index = new ConversationIndex();
+  /** The one that was asked last is last: beyond the limit the first is forgotten. */
   readonly #facts = new Map<string, ConversationFacts>();
   readonly #path: string | undefined;
   #lines = 0;
@@ -52,8 +54,7 @@ export class ConversationLog {
     const log = new ConversationLog(path);
     if (path === undefined) return log;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const content = await readFile(path, "utf8").catch(() => "");
-    for (const text of content.split("\n")) log.#read(text);
+    for (const text of await readLogLines(path)) log.#read(text);
     await log.#rewrite();
     return log;
   }
@@ -78,6 +79,7 @@ export class ConversationLog {
 
   /** The conversation was asked with this list. */
   note(id: string, { list, tail }: { readonly list: string; readonly tail: readonly string[] }): void {
+    this.#touch(id);
     this.index.addList(id, list);
     this.index.setTail(id, tail);
     const known = this.index.get(id);
@@ -92,14 +94,22 @@ export class ConversationLog {
     await this.#write();
   }
 
+  #touch(id: string): void {
+    const facts = this.#facts.get(id);
+    if (facts === undefined) return;
+    this.#facts.delete(id);
+    this.#facts.set(id, facts);
+  }
+
   #read(text: string): void {
-    const parsed = text === "" ? undefined : line.safeParse(parseLine(text));
-    if (parsed?.success !== true) return;
+    const parsed = line.safeParse(parseLine(text));
+    if (!parsed.success) return;
     const { id, scope, tools, user, project, client, lists = [], tail } = parsed.data;
     if (scope !== undefined && tools !== undefined && user !== undefined) {
       this.index.put({ id, scope, tools, lists: [], tail: [] });
       this.#facts.set(id, { user, project, client });
     }
+    this.#touch(id);
     for (const list of lists) this.index.addList(id, list);
     if (tail !== undefined) this.index.setTail(id, tail);
   }
@@ -129,9 +139,9 @@ export class ConversationLog {
   async #rewrite(): Promise<void> {
     const path = this.#path;
     if (path === undefined) return;
-    const lines = [...this.index].map((known) => {
-      const facts = this.#facts.get(known.id);
-      return JSON.stringify({ ...known, ...(facts === undefined ? {} : withoutUndefined(facts)) });
+    const lines = [...this.#facts].flatMap(([id, facts]) => {
+      const known = this.index.get(id);
+      return known === undefined ? [] : [JSON.stringify({ ...known, ...withoutUndefined(facts) })];
     });
     this.#lines = lines.length;
     const temporary = `${path}.new`;

@@ -38,6 +38,7 @@ export class ConversationTools {
   readonly #deferral: ToolDeferral | undefined;
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
   #encoded: { readonly tools: Json; readonly forced: string | undefined; readonly bytes: Uint8Array } | undefined;
+  #canHideCalls = true;
   #encodedElement: { readonly value: JsonObject; readonly bytes: Uint8Array } | undefined;
 
   constructor(format: WireFormat, options: ToolsInput) {
@@ -51,6 +52,15 @@ export class ConversationTools {
       provider !== "anthropic" || reduction.deferTools === "off" || toolUse === undefined
         ? undefined
         : new ToolDeferral({ ...toolUse, conversation: session ?? "" });
+  }
+
+  /**
+   * Before a request is written. Calls of ours can be left out only of one reply that comes through the gateway: one that is
+   * made in the background is fetched later, and of several choices each would have to go on.
+   */
+  checkForm(field: (name: string) => Json | undefined): void {
+    const choices = field("n");
+    this.#canHideCalls = field("background") !== true && !(typeof choices === "number" && choices > 1);
   }
 
   /** Before a request is written. `elements`: the whole list; what stands before `unchanged` was looked at before. */
@@ -73,9 +83,9 @@ export class ConversationTools {
     return [...this.#format.readTools(given), ...this.own(client).map(({ definition }) => definition)];
   }
 
-  /** None to a request without tools, and none beside a tool of the same name. */
+  /** None to a request without tools or whose calls of ours the client would see, and none beside a tool of the same name. */
   own(client: ClientTools): readonly OwnTool[] {
-    const given = listTools(client);
+    const given = this.#canHideCalls ? listTools(client) : [];
     if (given.length === 0) return [];
     const names = new Set(given.flatMap(calledNames));
     const finding = this.#deferral?.tool(client.tools);
@@ -85,7 +95,7 @@ export class ConversationTools {
 
   /** What the request has instead of the client's field. `choice`: which tool the model has to call. */
   field({ tools, lead }: ClientTools, choice: Json | undefined): FieldChanges {
-    if (!isArray(tools) || tools.length === 0) return {};
+    if (!isArray(tools) || tools.length === 0 || !this.#canHideCalls) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
     if (this.#encoded?.tools !== tools || this.#encoded.forced !== forced) {
       const own = this.own({ tools, lead }).map(({ definition }) => this.#format.writeTool(definition));

@@ -2,10 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { ContextEvent } from "palimpsest/internal/context/outcomes";
-import type { Summarizer } from "palimpsest/internal/context/summarizer";
 import type { Store } from "palimpsest/internal/ports/store";
 import { RequestBody } from "../body/request-body.ts";
-import type { ConversationRow, GatewayState } from "../operate/gateway-state.ts";
+import type { ConversationRow, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
 import { type ConversationScope, scopeName, toolsName } from "../recognise/conversation-index.ts";
 import { type ListDigests, ListDigester } from "../recognise/list-digests.ts";
 import { readIdentity } from "../recognise/read-identity.ts";
@@ -36,8 +35,8 @@ export interface FindInput extends ConversationPlace {
   readonly provider: Provider;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Uint8Array;
-  /** Asks the conversation's model with the client's own credentials, for summaries. */
-  readonly summarizer?: Summarizer<Provider> | undefined;
+  /** Who writes summaries of a conversation that is opened. By default nobody. */
+  readonly summarizer?: "own" | "none" | undefined;
   /** Whether a list that is not known begins a conversation, and one that is known in parts changes it. */
   readonly unknown: "begin" | "ignore";
 }
@@ -47,6 +46,8 @@ export interface FoundRequest {
   readonly open: OpenConversation;
   readonly body: RequestBody;
   readonly previous: RequestBody | undefined;
+  /** Digest of its list. */
+  readonly list: string;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
   readonly begun: Promise<void> | undefined;
 }
@@ -58,8 +59,8 @@ export interface OpenConversation {
   readonly row: MutableRow;
   /** The newest body that was found to be its own. */
   newest: { readonly body: RequestBody; readonly digests: ListDigests } | undefined;
-  /** What its session had cost when that was last told. */
-  paidNanos: number;
+  /** Tokens of the client's own list at its last request, as estimated, and when that was. */
+  lastSent: { readonly tokens: number; readonly at: number } | undefined;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
 }
@@ -99,7 +100,6 @@ export class Conversations implements GatewayState {
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const list = readClientList(format, body);
     const { client, ...identity } = readIdentity({
-      provider,
       headers,
       field: (name) => body.field(name),
       lead: list.lead.map(({ value }) => value),
@@ -109,22 +109,31 @@ export class Conversations implements GatewayState {
       list.elements.map(({ value }) => value),
       { known: guess?.newest?.digests, unchanged: previous === undefined ? 0 : list.unchanged },
     );
-    const found = this.#deps.log.index.find(scope, digests);
-    const isKnown = found.kind === "found" && !this.#isNewStart(scope, found.id, list.elements.length);
-    if (input.unknown === "ignore" && !(isKnown && found.by === "list")) return undefined;
-    const { id, begun } = isKnown ? { id: found.id, begun: undefined } : this.#begin(scope, { client, project });
+    const found = this.#deps.log.index.find(scope, digests, this.#deps.now());
+    if (input.unknown === "ignore" && !(found.kind === "found" && found.by === "list")) return undefined;
+    const { id, begun } =
+      found.kind === "found" ? { id: found.id, begun: undefined } : this.#begin(scope, { client, project });
     const open = this.#openConversation(id, input);
     const model = body.field("model");
     open.row.model = typeof model === "string" ? model : "";
     open.newest = { body, digests };
-    this.#deps.log.note(id, { list: digests.lists.at(-1) ?? "", tail: digests.messages });
+    const newest = digests.lists.at(-1) ?? "";
+    this.#deps.log.note(id, { list: newest, tail: ownMessages(digests) });
     this.#remember(input, id);
-    return { open, body, previous: previous === open.conversation.body ? previous : undefined, begun };
+    return { open, body, previous: previous === open.conversation.body ? previous : undefined, list: newest, begun };
   }
 
   /** Newest first. */
   conversations({ user }: { readonly user?: string | undefined } = {}): readonly ConversationRow[] {
     return [...this.#rows.values()].filter((row) => user === undefined || row.user === user).toReversed();
+  }
+
+  async release(id: string): Promise<ReleaseOutcome> {
+    const open = this.#open.get(id);
+    if (open === undefined) return "not-open";
+    if (open.running > 0) return "running";
+    await this.#close(open);
+    return "released";
   }
 
   async close(): Promise<void> {
@@ -133,14 +142,6 @@ export class Conversations implements GatewayState {
     this.#open.clear();
     await this.#deps.log.close();
     await this.#deps.toolBook?.close();
-  }
-
-  /**
-   * A client that does not name its sessions starts over with words that it used before: one message, where the known
-   * conversation has gone on since.
-   */
-  #isNewStart(scope: ConversationScope, id: string, length: number): boolean {
-    return scope.session === undefined && length === 1 && (this.#deps.log.index.get(id)?.lists.length ?? 0) > 1;
   }
 
   #begin(
@@ -152,7 +153,7 @@ export class Conversations implements GatewayState {
     return { id, begun: this.#deps.log.add(known, { user: scope.user, project, client }) };
   }
 
-  #openConversation(id: string, { provider, user, project, summarizer }: FindInput): OpenConversation {
+  #openConversation(id: string, { provider, user, project, summarizer = "none" }: FindInput): OpenConversation {
     const known = this.#open.get(id);
     if (known !== undefined) {
       // The one that was used last is last.
@@ -173,16 +174,21 @@ export class Conversations implements GatewayState {
         toolUse: toolBook === undefined ? undefined : { book: toolBook, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
         onEvent: (event) => onEvent?.(id, event),
-        ...(summarizer === undefined ? {} : { summarizer }),
+        summarizer,
       }),
       row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client }),
       newest: undefined,
-      paidNanos: 0,
+      lastSent: undefined,
       running: 0,
     };
     this.#open.set(id, opened);
     if (this.#open.size > openMax) void this.#closeOldest(opened);
     return opened;
+  }
+
+  /** The client has the whole reply: the same request again is no retry. */
+  replied({ open, list }: FoundRequest): void {
+    this.#deps.log.index.setReplied(open.id, { list, at: this.#deps.now() });
   }
 
   /** Called for each request that is sent. */
@@ -239,6 +245,12 @@ export class Conversations implements GatewayState {
   }
 }
 
+/** The messages from the first reply on. What comes before it is what other conversations may begin with too. */
+const ownMessages = ({ messages, replies }: ListDigests): readonly string[] => {
+  const first = replies.indexOf(true);
+  return first === -1 ? [] : messages.slice(first);
+};
+
 /** Fields of the Responses API by which the server adds what it keeps: the list in the request is only the end of it. */
 const serverFields = ["previous_response_id", "conversation"];
 
@@ -253,6 +265,7 @@ const newRow = (facts: Pick<ConversationRow, "id" | "user" | "project" | "client
   inputTokensUsed: 0,
   savedUsd: 0,
   edits: 0,
+  windowShareMax: 0,
   lastAt: 0,
 });
 

@@ -3,22 +3,28 @@ import type { Context } from "palimpsest/internal/context/context";
 import { ContextError } from "palimpsest/internal/context/context-error";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
-import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { tokens } from "palimpsest/internal/schema/brand";
 import { findModel } from "palimpsest/internal/tokens/known-models";
+import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import type { OwnCall } from "../reply/relay.ts";
 import { missingMarks } from "./cache-marks.ts";
-import { type ClientList, isUntouched, readClientList, writeClientList, writeView } from "./client-list.ts";
+import { type ClientList, ClientListWriter, isUntouched, readClientList, writeView } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
-import { busyMsMax, busyStepMs, prepareMsMax } from "./limits.ts";
+import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
+import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
+import { fitReplyLimit } from "./reply-limit.ts";
 import type { ToolBook } from "./tool-book.ts";
+import { missingUsage } from "./usage-chunk.ts";
 import { withPathsIf } from "./with-paths-if.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
@@ -45,9 +51,11 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
 
 export interface ConversationOptions<P extends Provider> extends Pick<
   ContextOptions<P>,
-  "store" | "session" | "onEvent" | "summarizer"
+  "store" | "session" | "onEvent"
 > {
   readonly provider: P;
+  /** Who writes summaries: the conversation's model, by way of `PrepareInput.askModel`. */
+  readonly summarizer: "own" | "none";
   readonly reduction: ReductionOptions;
   /** The program that sends the requests. */
   readonly client?: string | undefined;
@@ -56,9 +64,11 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly now: () => number;
 }
 
-export interface PrepareInput {
+export interface PrepareInput<P extends Provider> {
   readonly body: RequestBody;
   readonly previous: RequestBody | undefined;
+  /** Asks the conversation's model with the credentials of this request. They count until the next one brings others. */
+  readonly askModel?: AskModel<P> | undefined;
   /** Whether the client can read what the gateway stores. */
   readonly files: "shared" | "separate";
   readonly signal: AbortSignal;
@@ -73,6 +83,10 @@ export interface PreparedBody {
   readonly untouched: boolean;
   /** The context's estimate. */
   readonly tokens: number;
+  /** What the model takes, or what it was told to. */
+  readonly windowTokens: number;
+  /** Names of our own tools in it. */
+  readonly ownTools: ReadonlySet<string>;
 }
 
 /**
@@ -88,16 +102,22 @@ export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
+  readonly #writer: ClientListWriter;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
   /** The body of the request that has the context. */
   #current: RequestBody | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
-  /** When the request that is being prepared began. */
-  #preparingSince: number | undefined;
+  /** When the call that runs now began. */
+  #turnSince: number | undefined;
+  #askModel: AskModel<P> | undefined;
+  /** The limit that the client asked for last. */
+  #limitTokens: number | undefined;
   #isClosed = false;
-  #files: PrepareInput["files"] = "separate";
+  /** The upstream did not take a request that asks for the usage of a stream. */
+  #isUsageRefused = false;
+  #files: PrepareInput<P>["files"] = "separate";
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
 
@@ -105,6 +125,7 @@ export class GatewayConversation<P extends Provider> {
     this.#options = options;
     this.#format = wireFormats[options.provider];
     this.#tools = new ConversationTools(this.#format, options);
+    this.#writer = new ClientListWriter(options.provider);
   }
 
   /** For the reader of the next body. */
@@ -116,27 +137,27 @@ export class GatewayConversation<P extends Provider> {
    * Takes over a list and returns the request to send. `previous`: the body that it was read with. Rejects if the context
    * can't take it, and at once if one before it never ends.
    */
-  prepare(input: PrepareInput): Promise<PreparedBody> {
-    if (this.#preparingSince !== undefined && performance.now() - this.#preparingSince > prepareMsMax)
-      return Promise.reject(new Error("an earlier request is still being prepared"));
-    return this.#inTurn(async () => {
-      this.#preparingSince = performance.now();
-      try {
-        return await this.#prepare(input);
-      } finally {
-        this.#preparingSince = undefined;
-      }
-    });
+  prepare(input: PrepareInput<P>): Promise<PreparedBody> {
+    if (this.#turnSince !== undefined && performance.now() - this.#turnSince > this.turnMsMax)
+      return Promise.reject(new OwnFailure("an earlier request still has the conversation"));
+    return this.#inTurn(() => this.#prepare(input));
   }
 
-  async #prepare({ body, previous, files, signal }: PrepareInput): Promise<PreparedBody> {
+  /** How long one of the calls below may take before it counts as hanging. */
+  get turnMsMax(): number {
+    return this.#options.summarizer === "own" ? turnWithSummaryMsMax : turnMsMax;
+  }
+
+  async #prepare({ body, previous, askModel, files, signal }: PrepareInput<P>): Promise<PreparedBody> {
     signal.throwIfAborted();
     this.#current = body;
+    this.#askModel = askModel ?? this.#askModel;
     this.#files = files;
     this.#recording?.hurry();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
     const { elements, unchanged } = list;
+    this.#tools.checkForm((name) => body.field(name));
     this.#tools.look(body.field("tools"), { elements, unchanged: isFollowing ? unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
@@ -201,19 +222,27 @@ export class GatewayConversation<P extends Provider> {
 
   /** Runs calls one after the other: what a request is written with must not change before it is written. */
   #inTurn<Result>(call: () => Promise<Result>): Promise<Result> {
-    const result = this.#lastTurn.then(call);
+    const result = this.#lastTurn.then(async () => {
+      this.#turnSince = performance.now();
+      try {
+        return await call();
+      } finally {
+        this.#turnSince = undefined;
+      }
+    });
     this.#lastTurn = result.catch(() => undefined);
     return result;
   }
 
   async #require(body: RequestBody): Promise<Context<P>> {
     const context = await this.#context;
-    if (context === undefined || this.#current !== body) throw new Error("a newer request has the conversation");
+    if (context === undefined || this.#current !== body) throw new OwnFailure("a newer request has the conversation");
     return context;
   }
 
   async #open(body: RequestBody, list: ClientList): Promise<Context<P>> {
     const now = this.#readFixed(body, list);
+    this.#limitTokens = this.#limit(body)?.value ?? this.#limitTokens;
     if (this.#context === undefined) {
       const opened = this.#openWhenFree(now, body);
       this.#context = opened;
@@ -237,7 +266,7 @@ export class GatewayConversation<P extends Provider> {
   /** Another program may have the session open for a moment. */
   async #openWhenFree(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     for (let waitedMs = 0; ; waitedMs += busyStepMs) {
-      if (this.#isClosed) throw new Error("the conversation is closed");
+      if (this.#isClosed) throw new OwnFailure("the conversation is closed");
       try {
         return await this.#openContext(fixed, body);
       } catch (error) {
@@ -251,9 +280,7 @@ export class GatewayConversation<P extends Provider> {
   #openContext(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     const { provider, reduction, store, session, onEvent, summarizer } = this.#options;
     const { policy, saving, secrets } = reduction;
-    const contextTokens = reduction.contextTokens?.(fixed.model);
     const thinking = body.field("thinking");
-    const limit = this.#limit(body)?.value;
     return openContext<P>({
       provider,
       model: fixed.model,
@@ -261,16 +288,21 @@ export class GatewayConversation<P extends Provider> {
       tools: this.#tools.options(fixed),
       hiddenTools: hiddenTools(fixed),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
-      ...(limit === undefined ? {} : { outputTokensMax: Math.min(limit, Math.floor((contextTokens ?? Infinity) / 2)) }),
-      ...(contextTokens === undefined ? {} : { contextTokens }),
+      contextTokens: (model) => reduction.contextTokens?.(model),
+      outputTokensMax: () => this.#limitTokens,
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
       ...(secrets === undefined ? {} : { secrets }),
       ...(store === undefined ? {} : { store: withPathsIf(store, () => this.#namesPaths) }),
       ...(session === undefined ? {} : { session }),
       ...(onEvent === undefined ? {} : { onEvent }),
-      ...(summarizer === undefined ? {} : { summarizer }),
+      ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
     });
+  }
+
+  async #summarize(request: SummaryRequest<P>): Promise<Reply<P>> {
+    if (this.#askModel === undefined) throw new Error("a summary before the first request");
+    return await this.#askModel(request);
   }
 
   #readFixed(body: RequestBody, { lead }: ClientList): FixedPart {
@@ -285,7 +317,7 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** Names of our own tools whose calls can come back. */
-  get ownToolNames(): ReadonlySet<string> {
+  get #ownToolNames(): ReadonlySet<string> {
     return new Set(this.#ownTools.map(({ definition }) => definition.name));
   }
 
@@ -295,7 +327,7 @@ export class GatewayConversation<P extends Provider> {
 
   /** A path helps only a model that has no better way, and a client that can read it. */
   get #namesPaths(): boolean {
-    return this.#files === "shared" && !this.ownToolNames.has("recall");
+    return this.#files === "shared" && !this.#ownToolNames.has("recall");
   }
 
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
@@ -309,47 +341,80 @@ export class GatewayConversation<P extends Provider> {
         ? writeView(list, request.params)
         : untouched
           ? body.elements
-          : writeClientList(this.#options.provider, { list, outgoing });
+          : this.#writer.write(list, outgoing);
     const binding = this.#bindThinking(body);
     const tools = body.field("tools");
     const lead = this.#tools.lead(list.lead, tools);
     const fields = {
       ...this.#tools.field({ tools, lead: list.lead.map(({ value }) => value) }, body.field("tool_choice")),
       ...binding.fields,
-      ...this.#limitField(body, request.maxTokens),
+      ...fitReplyLimit({
+        asked: this.#limit(body),
+        thinking: binding.thinking,
+        fittingTokens: request.maxTokens,
+      }),
       ...this.#markFields(body),
+      ...this.#usageFields(body),
     };
     const bytes = writeBody(body, {
       list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
       fields,
     });
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched, tokens: request.tokens };
+    const betas = [...request.betas, ...binding.betas];
+    return {
+      bytes,
+      betas,
+      untouched,
+      tokens: request.tokens,
+      windowTokens: this.#windowTokens(),
+      ownTools: this.#ownToolNames,
+    };
+  }
+
+  #windowTokens(): number {
+    const model = this.#sent?.model ?? "";
+    const settingTokens = this.#options.reduction.contextTokens?.(model);
+    return resolveWindow({ model, settingTokens: settingTokens === undefined ? undefined : tokens(settingTokens) })
+      .tokens;
   }
 
   /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
-  #bindThinking(body: RequestBody): { readonly fields: FieldChanges; readonly betas: readonly string[] } {
+  #bindThinking(body: RequestBody): {
+    readonly thinking: Json | undefined;
+    readonly fields: FieldChanges;
+    readonly betas: readonly string[];
+  } {
     const thinking = body.field("thinking");
     const model = body.field("model");
     const isBound = typeof model === "string" && findModel(model)?.thinking === "bound";
-    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined) return { fields: {}, betas: [] };
-    const block_binding = { prefix_mismatch_behavior: "drop_block" };
-    return { fields: { thinking: { ...thinking, block_binding } }, betas: [bindingBeta] };
+    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined)
+      return { thinking, fields: {}, betas: [] };
+    const bound = { ...thinking, block_binding: { prefix_mismatch_behavior: "drop_block" } };
+    return { thinking: bound, fields: { thinking: bound }, betas: [bindingBeta] };
   }
 
   #limit(body: RequestBody): { readonly name: string; readonly value: number } | undefined {
     for (const name of this.#format.limitFields) {
       const value = body.field(name);
-      if (typeof value === "number" && value > 0) return { name, value };
+      if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return { name, value };
     }
     return undefined;
   }
 
-  /** Only if the reply would not fit: a limit that changes with each request breaks the cache of some models. */
-  #limitField(body: RequestBody, fittingTokens: number): FieldChanges {
-    const asked = this.#limit(body);
-    return asked === undefined || asked.value <= fittingTokens
-      ? {}
-      : { [asked.name]: Math.min(asked.value, fittingTokens) };
+  /** Whether the request asks for a usage that its client did not ask for. */
+  addsUsage(body: RequestBody): boolean {
+    return Object.keys(this.#usageFields(body)).length > 0;
+  }
+
+  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
+  leaveOutUsage(body: RequestBody): boolean {
+    const isChange = this.addsUsage(body);
+    this.#isUsageRefused = true;
+    return isChange;
+  }
+
+  #usageFields(body: RequestBody): FieldChanges {
+    return this.#isUsageRefused ? {} : missingUsage(this.#options.provider, body);
   }
 
   #markFields(body: RequestBody): FieldChanges {

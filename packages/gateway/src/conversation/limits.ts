@@ -44,14 +44,17 @@ export const memoryHitsMax = 10;
 export const savedCharsMax = 10_000;
 
 /** The store and the layers take milliseconds, even for large lists; what takes longer hangs, and the client waits for it. */
-export const prepareMsMax = 10_000;
+export const turnMsMax = 10_000;
 
 /** The same if the conversation's model is asked for a summary: about as long as such a reply takes at most. */
-export const prepareWithSummaryMsMax = 300_000;
+export const turnWithSummaryMsMax = 300_000;
 
 /** How long another program may have a session open, such as `palimpsest undo`, before a request goes on without it. */
 export const busyMsMax = 2_000;
 export const busyStepMs = 50;
+
+/** The Messages API takes no smaller budget for thinking. */
+export const thinkingTokensMin = 1_024;
 
 /** Marks for the cache in one request of the Messages API. */
 export const cacheMarksMax = 4;

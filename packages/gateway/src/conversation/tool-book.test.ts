@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -27,6 +27,23 @@ describe("the book of tools", () => {
     expect([...again.choose("two", begins)]).toEqual([]);
     await again.close();
     expect(await readFile(path, "utf8")).toContain('"called":["draw"]');
+  });
+
+  it("loses one line to a failed write, and not the next one", async () => {
+    const path = join(await mkdtemp(join(tmpdir(), "tools-")), "tools.jsonl");
+    const book = await ToolBook.open(path);
+    // A write that fails in its middle leaves a part of its line.
+    await rename(path, `${path}.away`);
+    await mkdir(path);
+    book.choose("one", begins);
+    await book.close();
+    await rm(path, { recursive: true });
+    await rename(`${path}.away`, path);
+    await appendFile(path, '{"who":"ann cod');
+    book.choose("two", { ...begins, who: "bob codex" });
+    await book.close();
+    const lines = (await readFile(path, "utf8")).split("\n").filter((text) => text.startsWith('{"who":"bob codex"'));
+    expect(lines).toHaveLength(1);
   });
 
   it("judges each user and program alone, and defers nothing in the middle of a conversation", async () => {

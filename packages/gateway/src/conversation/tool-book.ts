@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
@@ -9,6 +9,7 @@ import {
   toolUsersMax,
   usedToolsMax,
 } from "./limits.ts";
+import { readLogLines } from "./read-log.ts";
 
 const line = z.object({
   /** Whose tools: a user's program. */
@@ -38,6 +39,8 @@ export class ToolBook {
   readonly #deferredByConversation = new Map<string, ReadonlySet<string>>();
   readonly #path: string | undefined;
   #lines = 0;
+  /** What was written last may lack its end. */
+  #isTorn = false;
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(path: string | undefined) {
@@ -49,10 +52,9 @@ export class ToolBook {
     const book = new ToolBook(path);
     if (path === undefined) return book;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const content = await readFile(path, "utf8").catch(() => "");
-    for (const text of content.split("\n")) {
-      const parsed = text === "" ? undefined : line.safeParse(tryParseJson(text));
-      if (parsed?.success === true) book.#take(parsed.data);
+    for (const text of await readLogLines(path)) {
+      const parsed = line.safeParse(tryParseJson(text));
+      if (parsed.success) book.#take(parsed.data);
     }
     await book.#rewrite();
     return book;
@@ -118,8 +120,13 @@ export class ToolBook {
     const isLong = this.#lines > toolBookLinesSpare;
     // A line that can't be written costs a later choice, not the request.
     this.#writing = this.#writing
-      .then(() => (isLong ? this.#rewrite() : appendFile(path, `${JSON.stringify(entry)}\n`, { mode: 0o600 })))
-      .catch(() => undefined);
+      .then(() => (isLong ? this.#rewrite() : this.#append(path, entry)))
+      .catch(() => void (this.#isTorn = true));
+  }
+
+  async #append(path: string, entry: BookLine): Promise<void> {
+    await appendFile(path, `${this.#isTorn ? "\n" : ""}${JSON.stringify(entry)}\n`, { mode: 0o600 });
+    this.#isTorn = false;
   }
 
   /** Without what later lines say again. */

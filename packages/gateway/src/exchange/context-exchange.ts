@@ -1,24 +1,28 @@
-import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import { type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
-import { ownCallsMax, plainerTriesMax, prepareMsMax, prepareWithSummaryMsMax } from "../conversation/limits.ts";
+import { usageField } from "../conversation/usage-chunk.ts";
+import { OwnFailure } from "../conversation/own-failure.ts";
+import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
-import type { RelayFailure, RelayOptions, ReplyEnd } from "../reply/relay.ts";
+import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
 import { askForPlainReply, forwardHeaders, type Headers } from "../upstream/headers.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
+import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
+import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
-import { holdReply } from "./held-reply.ts";
+import { holdReply, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
-import { passThrough } from "./pass-through.ts";
 import { heldExchange } from "./held-exchange.ts";
 import { ResponseIds } from "./response-ids.ts";
 import { ExchangeAccount } from "./exchange-account.ts";
@@ -37,6 +41,8 @@ export interface ExchangeOptions {
   readonly usage: "used" | "sent";
   /** Message threads of the Messages API: `keep` holds their histories here; `refuse` makes the SDK send whole lists. */
   readonly threads: "keep" | "refuse";
+  /** The operator's own, before the known ones. */
+  readonly prices?: readonly ModelOverride[] | undefined;
 }
 
 /**
@@ -52,11 +58,12 @@ export interface ExchangeOptions {
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories();
-  const exchange = wholeExchange({ ...deps, onJoined: (user, ids) => histories.joined(user, ids) });
-  return heldExchange({ ...deps, histories, threads: () => deps.options().threads }, exchange);
+  const prices = () => deps.options().prices ?? [];
+  const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.joined(user, ids) });
+  return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);
 }
 
-interface WholeExchangeDeps extends ContextExchangeDeps {
+interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
   /** A reply of the Responses API was made of several: its id, and that of the last one. */
   readonly onJoined: (user: string, ids: { readonly first: string; readonly last: string }) => void;
 }
@@ -66,9 +73,11 @@ const wholeExchange =
   async (request, reply) => {
     const found = findConversation(deps, request);
     if (found === undefined) {
-      await passThrough(deps.upstream, { request: { ...request, body: [request.body] }, reply });
+      await passCharged(deps, request, reply);
       return;
     }
+    const model = found.body.field("model");
+    if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
     const { open } = found;
     open.running += 1;
     try {
@@ -79,7 +88,7 @@ const wholeExchange =
   };
 
 /** Undefined if the request is to be passed on as it is. */
-function findConversation(deps: ContextExchangeDeps, request: ClientRequest): FoundRequest | undefined {
+function findConversation(deps: WholeExchangeDeps, request: ClientRequest): FoundRequest | undefined {
   const { user, project, provider, headers, body, operation } = request;
   if (operation === "compact" || (operation === "count" && deps.options().usage === "sent")) return undefined;
   try {
@@ -90,7 +99,7 @@ function findConversation(deps: ContextExchangeDeps, request: ClientRequest): Fo
       headers,
       bytes: body,
       unknown: operation === "create" ? "begin" : "ignore",
-      summarizer: deps.options().summarizer === "own" ? ownSummarizer(deps.upstream, request) : undefined,
+      summarizer: deps.options().summarizer,
     });
     // What is counted while a reply comes must not take the conversation from it.
     return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
@@ -116,6 +125,8 @@ class RunningExchange {
   readonly #account: ExchangeAccount;
   readonly #ids: ResponseIds;
   #recording: Recording | undefined;
+  /** Of this request: a newer one may have others. */
+  #ownTools: ReadonlySet<string> = new Set();
   /** Not the replies to the client's own request: the context has not asked for them. */
   #isRecorded = true;
 
@@ -128,9 +139,12 @@ class RunningExchange {
     this.#body = found.body;
     this.#ids = new ResponseIds((ids) => deps.onJoined(request.user, ids));
     this.#account = new ExchangeAccount({
+      provider: request.provider,
       open: found.open,
       bytes: request.body.byteLength,
       user: request.user,
+      prices: deps.prices(),
+      now: Date.now,
       onEvent: deps.onEvent,
     });
   }
@@ -142,11 +156,11 @@ class RunningExchange {
     } catch (error) {
       if (this.#request.signal.aborted) return;
       this.#tellFailure("prepare", error);
-      const request = { ...this.#request, body: [this.#request.body] };
-      await passThrough(this.#deps.upstream, { request, reply: this.#reply });
+      await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
-    this.#deps.conversations.asked(this.#open);
+    if (this.#request.operation === "create") this.#deps.conversations.asked(this.#open);
+    this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
     else if (!isGood(outcome) || this.#request.operation === "count") await this.#pass(outcome);
@@ -154,16 +168,23 @@ class RunningExchange {
     else await this.#relayWhole(outcome);
   }
 
-  async #prepare(): Promise<PreparedBody> {
+  #prepare(): Promise<PreparedBody> {
     const { body, previous, begun } = this.#found;
-    const ms = this.#deps.options().summarizer === "own" ? prepareWithSummaryMsMax : prepareMsMax;
-    const signal = AbortSignal.any([this.#request.signal, AbortSignal.timeout(ms)]);
-    await begun;
-    const prepared = this.#open.conversation.prepare({ body, previous, files: this.#request.files, signal });
-    return await raceAbort(prepared, {
-      signal,
+    const { files } = this.#request;
+    const askModel = ownSummarizer(this.#deps, this.#request);
+    return this.#inTime(async (signal) => {
+      await begun;
+      return await this.#open.conversation.prepare({ body, previous, askModel, files, signal });
+    });
+  }
+
+  /** For all of ours that the client waits for. `signal`: aborted also when the client has gone. */
+  #inTime<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const late = AbortSignal.timeout(this.#open.conversation.turnMsMax);
+    return raceAbort(call(AbortSignal.any([this.#request.signal, late])), {
+      signal: late,
       instead: () => {
-        throw new Error("it took too long");
+        throw new OwnFailure("it took too long");
       },
     });
   }
@@ -174,15 +195,23 @@ class RunningExchange {
     let prepared = first;
     for (let tries = 0; ; tries += 1) {
       const outcome = await this.#send(prepared);
-      if (outcome.kind === "failed" || (outcome.status !== 400 && outcome.status !== 413)) return outcome;
+      if (outcome.kind === "failed" || !refusals.has(outcome.status)) return outcome;
       const { bytes, reply } = await holdReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
       const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
+      const namesUsage = bytes.includes(usageField);
+      if (outcome.status === 422 && !namesUsage) return reply;
       try {
+        if (namesUsage && conversation.leaveOutUsage(this.#body)) {
+          prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
+          continue;
+        }
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
-        const isPlainer = tries < plainerTriesMax && (await conversation.refused(this.#body, error));
-        if (!isPlainer) return isOwn ? reply : await this.#sendOwn("refused", new Error(`status ${outcome.status}`));
-        prepared = await conversation.next(this.#body, this.#request.signal);
+        const isPlainer =
+          tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
+        if (!isPlainer)
+          return isOwn ? reply : await this.#sendOwn("refused", new OwnFailure(`status ${outcome.status}`));
+        prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
       }
@@ -193,7 +222,17 @@ class RunningExchange {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
     const headers = requestHeaders(this.#request, prepared.betas);
-    return await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
+    const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
+    return this.#begin(outcome);
+  }
+
+  /** A client that goes away before the reply has begun has paid for its request too. */
+  #begin(outcome: UpstreamReply | UpstreamFailure): UpstreamReply | UpstreamFailure {
+    const isPaid = outcome.kind === "reply" ? isGood(outcome) : outcome.why === "cancelled";
+    if (!isPaid || this.#request.operation !== "create") return outcome;
+    this.#account.begin();
+    if (outcome.kind === "failed") this.#account.settle();
+    return outcome;
   }
 
   /** The client's own request, unchanged. */
@@ -203,7 +242,7 @@ class RunningExchange {
     this.#isRecorded = false;
     this.#account.sentOwn();
     const headers = requestHeaders(this.#request, []);
-    return await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal });
+    return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
   }
 
   async #relayStream(first: UpstreamReply): Promise<void> {
@@ -216,11 +255,13 @@ class RunningExchange {
       try {
         for await (const chunk of current.body) await this.#write(relay.take(chunk));
       } catch {
+        this.#account.settle();
         this.#recording?.leave();
         this.#reply.destroy();
         return;
       }
       const { out, end } = relay.end();
+      this.#account.settle();
       await this.#write(out);
       this.#recording?.leave();
       const next = await this.#continue(end, calls);
@@ -228,6 +269,7 @@ class RunningExchange {
       else if (next !== undefined && !isGood(next)) await this.#write([relay.fail(await readError(next))]);
       current = next?.kind === "reply" && isGood(next) ? next : undefined;
       if (current !== undefined) relay.continue();
+      else if (next === undefined && end.kind !== "broken") this.#deps.conversations.replied(this.#found);
     }
     await this.#reply.end();
     void this.#account.replied(this.#recording?.done);
@@ -239,6 +281,7 @@ class RunningExchange {
       ...this.#relayOptions(),
       onEvent: (event) => {
         this.#ids.note(event);
+        this.#account.take(event);
         whole = event;
       },
     });
@@ -247,10 +290,12 @@ class RunningExchange {
       if (current.kind === "failed") return await this.#sendFailure(current);
       if (!isGood(current)) return await this.#pass(current);
       const { bytes, flaw, reply } = await holdReply(current, wholeReplyBytesMax);
+      if (flaw !== undefined) this.#account.settle();
       if (flaw === "broken") return await this.#sendFailure(brokenOff);
       if (bytes === undefined) return await this.#pass(reply);
       whole = undefined;
       const { out = bytes, end } = relay.take(bytes);
+      this.#account.settle();
       if (whole !== undefined) await this.#recordWhole(whole);
       const next = await this.#continue(end, calls);
       if (next !== undefined) {
@@ -260,6 +305,7 @@ class RunningExchange {
       this.#reply.head(current.status, { ...current.headers, "content-length": String(out.byteLength) });
       await this.#reply.write(out);
       await this.#reply.end();
+      if (end.kind !== "broken" && !this.#request.signal.aborted) this.#deps.conversations.replied(this.#found);
       void this.#account.replied(undefined);
       return;
     }
@@ -271,11 +317,14 @@ class RunningExchange {
     const { conversation } = this.#open;
     let prepared: PreparedBody | undefined;
     try {
-      await this.#recording?.done;
-      await conversation.answer(this.#body, end.calls);
+      await this.#inTime(async () => {
+        await this.#recording?.done;
+        await conversation.answer(this.#body, end.calls);
+      });
       if (end.client === "complete") return undefined;
-      if (calls >= ownCallsMax) throw new Error(`tools of the gateway were called ${ownCallsMax} times in one reply`);
-      prepared = await conversation.next(this.#body, this.#request.signal);
+      if (calls >= ownCallsMax)
+        throw new OwnFailure(`tools of the gateway were called ${ownCallsMax} times in one reply`);
+      prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
     } catch (error) {
       if (end.client !== "complete") return await this.#sendOwn("answer", error);
       this.#tellFailure("answer", error);
@@ -297,7 +346,7 @@ class RunningExchange {
 
   async #recordWhole(reply: JsonObject): Promise<void> {
     try {
-      if (this.#isRecorded) await this.#open.conversation.recordWhole(this.#body, reply);
+      if (this.#isRecorded) await this.#inTime(() => this.#open.conversation.recordWhole(this.#body, reply));
     } catch (error) {
       this.#tellFailure("record", error);
     }
@@ -311,10 +360,12 @@ class RunningExchange {
         : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
     return {
       provider,
-      ownTools: this.#open.conversation.ownToolNames,
+      ownTools: this.#ownTools,
       usage: usageChange(provider, report),
+      usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);
+        this.#account.take(event);
         this.#recording?.put(event);
       },
     };
@@ -357,21 +408,9 @@ function requestHeaders({ headers }: ClientRequest, betas: readonly string[]): H
 const isStream = ({ headers }: UpstreamReply): boolean =>
   String(headers["content-type"] ?? "").includes("event-stream");
 
+/** For what a request holds. 422: of servers that check its fields. */
+const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
+
 const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
 
 const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };
-
-/** What an error of the upstream says, for a client that has a part of its reply already. */
-async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
-  const { bytes } = await holdReply(outcome, errorBytesMax);
-  const body = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
-  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
-  return {
-    type: textField(error, "type") ?? "api_error",
-    message: textField(error, "message") ?? `The upstream answered with ${outcome.status}.`,
-  };
-}
-
-/** Must not hold what the client sent. */
-const describeError = (error: unknown): string =>
-  error instanceof Error ? `${error.name}: ${error.message}` : "unknown";

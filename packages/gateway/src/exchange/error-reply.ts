@@ -14,7 +14,9 @@ export type OwnError =
   | "upgrade"
   | "rate-limit"
   | "spend-limit"
+  | "unpriced-model"
   | "draining"
+  | "loop"
   | "bug"
   | "upstream-unreachable"
   | "upstream-timeout";
@@ -46,7 +48,14 @@ const formByError: Readonly<Record<OwnError, ErrorForm>> = {
     openai: "insufficient_quota",
     code: "insufficient_quota",
   },
+  "unpriced-model": {
+    status: 403,
+    anthropic: "permission_error",
+    openai: "invalid_request_error",
+    code: "unpriced_model",
+  },
   draining: { status: 503, anthropic: "overloaded_error", openai: "server_error", code: "server_shutting_down" },
+  loop: { status: 508, anthropic: "api_error", openai: "server_error", code: "loop_detected" },
   bug: { status: 500, anthropic: "api_error", openai: "server_error" },
   "upstream-unreachable": { status: 502, anthropic: "api_error", openai: "server_error", code: "upstream_unreachable" },
   "upstream-timeout": { status: 504, anthropic: "timeout_error", openai: "server_error", code: "upstream_timeout" },
@@ -84,8 +93,8 @@ export function errorReply({ provider, error, message, retryAfter }: ErrorReplyI
       // Says who answered: the same status may come from the upstream.
       "x-palimpsest-error": error,
       ...(retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter)) }),
-      // A retry can't help before the day is over. The SDKs of both providers know this header.
-      ...(error === "spend-limit" ? { "x-should-retry": "false" } : {}),
+      // A retry can't help before the day is over, or the config is changed. The SDKs of both providers know this header.
+      ...(error === "spend-limit" || error === "loop" ? { "x-should-retry": "false" } : {}),
     },
     body,
   };

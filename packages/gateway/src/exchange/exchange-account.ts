@@ -1,40 +1,43 @@
-import type { Context } from "palimpsest/internal/context/context";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { tokens, type Tokens } from "palimpsest/internal/schema/brand";
-import { findModel } from "palimpsest/internal/tokens/known-models";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
+import { estimateTokens, type ReplyFigures, ReplyUsage } from "../reply/reply-usage.ts";
+import { replyCost } from "./charged-pass.ts";
+import { savedNanos } from "./saved-nanos.ts";
 
-/** What an exchange sent and cost, beside what the client's own request would have been. */
+interface AccountInput {
+  readonly provider: Provider;
+  readonly open: OpenConversation;
+  /** Of the client's own request. */
+  readonly bytes: number;
+  readonly user: string;
+  readonly prices: readonly ModelOverride[];
+  readonly now: () => number;
+  readonly onEvent: GatewayListener;
+}
+
+/**
+ * What an exchange sent and cost, beside what the client's own request would have been. Each reply of upstream is charged
+ * once, from its own usage, when it has ended or broken off:
+ *
+ *   (sent | sentOwn → begin → take* → settle)*
+ */
 export class ExchangeAccount {
-  readonly #open: OpenConversation;
-  readonly #bytes: number;
-  readonly #user: string;
-  readonly #onEvent: GatewayListener;
+  readonly #input: AccountInput;
   #sent: PreparedBody | undefined;
+  #usage: ReplyUsage | undefined;
+  #replies = 0;
 
-  constructor(input: {
-    readonly open: OpenConversation;
-    /** Of the client's own request. */
-    readonly bytes: number;
-    readonly user: string;
-    readonly onEvent: GatewayListener;
-  }) {
-    this.#open = input.open;
-    this.#bytes = input.bytes;
-    this.#user = input.user;
-    this.#onEvent = input.onEvent;
+  constructor(input: AccountInput) {
+    this.#input = input;
   }
 
   sent(prepared: PreparedBody): void {
     this.#sent = prepared;
-    const { row } = this.#open;
-    const more = this.moreTokens;
-    row.inputTokensUsed += prepared.tokens;
-    row.inputTokensSent += prepared.tokens + more;
-    const price = findModel(row.model)?.prices.cacheRead ?? 0;
-    row.savedUsd += (more * price) / 1e6;
   }
 
   /** The client's own request was sent instead. */
@@ -42,33 +45,61 @@ export class ExchangeAccount {
     this.#sent = undefined;
   }
 
+  /** A reply of upstream has begun, or was given up by the client before it could. */
+  begin(): void {
+    this.#usage = new ReplyUsage(this.#input.provider);
+  }
+
+  /** An event of it, or all of it. */
+  take(event: JsonObject): void {
+    this.#usage?.take(event);
+  }
+
+  /** It has ended, however it did. */
+  settle(): void {
+    const usage = this.#usage;
+    if (usage === undefined) return;
+    this.#usage = undefined;
+    const { bytes, user, prices, onEvent, open } = this.#input;
+    const inputTokens = this.#sent?.tokens ?? estimateTokens(bytes);
+    const figures = usage.figures({ model: open.row.model, inputTokens, prices });
+    this.#count(figures);
+    onEvent(replyCost(user, figures));
+  }
+
   /** By how many tokens the client's own request is larger than what was sent: estimated by their bytes. */
   get moreTokens(): Tokens {
-    const sent = this.#sent;
-    if (sent === undefined || sent.untouched) return tokens(0);
-    const bytes = sent.bytes.reduce((sum, piece) => sum + piece.byteLength, 0);
-    return tokens(Math.max(0, Math.round((this.#bytes / bytes - 1) * sent.tokens)));
+    return tokens(this.#moreThan(this.#sent?.tokens ?? 0));
   }
 
   /** Once the reply is stored. Must not reject. */
   async replied(stored: Promise<void> | undefined): Promise<void> {
     await stored;
-    const context = await this.#open.conversation.context?.catch(() => undefined);
-    if (context !== undefined) this.#tellCost(context);
+    const { conversation, row } = this.#input.open;
+    const context = await conversation.context?.catch(() => undefined);
+    // What the client itself took back is no work of ours.
+    if (context !== undefined) row.edits = context.receipts().filter(({ by }) => by === "engine").length;
   }
 
-  #tellCost(context: Pick<Context<Provider>, "receipts" | "costs">): void {
-    const { row } = this.#open;
-    row.edits = context.receipts().length;
-    const { session } = context.costs();
-    this.#onEvent({
-      kind: "reply-cost",
-      user: this.#user,
-      model: row.model,
-      nanos: session.totalNanos - this.#open.paidNanos,
-      inputTokens: this.#sent?.tokens ?? 0,
-      outputTokens: 0,
-    });
-    this.#open.paidNanos = session.totalNanos;
+  /** The client sent its list once, also if upstream was asked several times. */
+  #count(figures: ReplyFigures): void {
+    const { open, prices, now } = this.#input;
+    const { row, lastSent } = open;
+    const isFirst = this.#replies === 0;
+    this.#replies += 1;
+    const wholeTokens = isFirst ? figures.inputTokens + this.#moreThan(figures.inputTokens) : 0;
+    row.inputTokensUsed += figures.inputTokens;
+    row.inputTokensSent += wholeTokens;
+    const windowTokens = this.#sent?.windowTokens ?? Infinity;
+    row.windowShareMax = Math.max(row.windowShareMax, wholeTokens / windowTokens);
+    row.savedUsd += savedNanos(figures, { wholeTokens, lastSent, now: now(), prices }) / 1e9;
+    if (isFirst) open.lastSent = { tokens: wholeTokens, at: now() };
+  }
+
+  #moreThan(inputTokens: number): number {
+    const sent = this.#sent;
+    if (sent === undefined || sent.untouched) return 0;
+    const bytes = sent.bytes.reduce((sum, piece) => sum + piece.byteLength, 0);
+    return Math.max(0, Math.round((this.#input.bytes / bytes - 1) * inputTokens));
   }
 }

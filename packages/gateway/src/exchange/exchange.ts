@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { ClientAccount } from "../operate/users.ts";
 
 /** One request of a model API. */
 export interface ClientRequest {
@@ -15,6 +16,8 @@ export interface ClientRequest {
   /** As `palimpsest run` put it into the base URL. It names a folder only for the user of this machine: see `http/route.ts`. */
   readonly project: string | undefined;
   readonly body: Uint8Array;
+  /** Absent: the client's own key, and no limit of spend. */
+  readonly account?: ClientAccount | undefined;
   /** Whether the client can read files in the gateway's home: it seems to run on the same machine, for the same user. */
   readonly files: "shared" | "separate";
   /** Aborted when the client has gone. */

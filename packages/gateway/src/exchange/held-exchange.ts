@@ -1,17 +1,14 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { HeldHistories, HeldOutcome } from "../conversation/held-history.ts";
-import type { GatewayListener } from "../operate/gateway-event.ts";
 import { type ReadProvider, ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
-import type { Upstream } from "../upstream/upstream.ts";
+import { type ChargedPassDeps, passCharged } from "./charged-pass.ts";
+import { describeError } from "./describe-error.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
-import { passThrough } from "./pass-through.ts";
 
-export interface HeldExchangeDeps {
-  readonly upstream: Upstream;
+export interface HeldExchangeDeps extends ChargedPassDeps {
   readonly histories: HeldHistories;
   readonly threads: () => "keep" | "refuse";
-  readonly onEvent: GatewayListener;
 }
 
 /**
@@ -34,7 +31,7 @@ export const heldExchange =
         return;
       }
       case "elsewhere":
-        await passThrough(deps.upstream, { request: { ...request, body: [held.bytes] }, reply });
+        await passCharged(deps, { ...request, body: held.bytes }, reply);
         return;
       case "not-found":
         await refuse(reply, {
@@ -70,8 +67,7 @@ function openHistory(
       ? histories.openResponse({ user, bytes })
       : { kind: "elsewhere", bytes: histories.nameResponse({ user, bytes }) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : "unknown";
-    onEvent({ kind: "failed-open", user, step: "history", message });
+    onEvent({ kind: "failed-open", user, step: "history", message: describeError(error) });
     return { kind: "elsewhere", bytes };
   }
 }

@@ -1,4 +1,7 @@
+import { isObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import type { RelayFailure } from "../reply/relay.ts";
 import type { UpstreamReply } from "../upstream/upstream.ts";
+import { errorBytesMax } from "./limits.ts";
 
 export interface HeldReply {
   /** The whole body. Undefined if it breaks off or is larger than what is held. */
@@ -27,6 +30,17 @@ export async function holdReply(reply: UpstreamReply, bytesMax: number): Promise
     return { bytes: undefined, flaw: "broken", reply: { ...reply, body: brokenBody(chunks, error) } };
   }
   return { bytes: Buffer.concat(chunks), flaw: undefined, reply: { ...reply, body: joinBody(chunks) } };
+}
+
+/** What an error of the upstream says, for a client that has a part of its reply already. */
+export async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
+  const { bytes } = await holdReply(outcome, errorBytesMax);
+  const body = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
+  return {
+    type: textField(error, "type") ?? "api_error",
+    message: textField(error, "message") ?? `The upstream answered with ${outcome.status}.`,
+  };
 }
 
 async function* joinBody(

@@ -3,3 +3,6 @@ export const wholeReplyBytesMax = 64 * 2 ** 20;
 
 /** Bytes of an error that is read before it is passed on. A larger one says nothing that helps. */
 export const errorBytesMax = 2 ** 20;
+
+/** How long providers keep a prefix in their cache, at least. */
+export const cacheMs = 300_000;

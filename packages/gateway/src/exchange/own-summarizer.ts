@@ -1,21 +1,28 @@
 import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
-import type { Summarizer } from "palimpsest/internal/context/summarizer";
+import type { AskModel } from "palimpsest/internal/context/summarizer";
 import { isObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { askForPlainReply, forwardHeaders } from "../upstream/headers.ts";
-import type { Upstream } from "../upstream/upstream.ts";
+import { estimateTokens, ReplyUsage } from "../reply/reply-usage.ts";
+import { type ChargedPassDeps, replyCost } from "./charged-pass.ts";
 import type { ClientRequest } from "./exchange.ts";
 import { holdReply } from "./held-reply.ts";
 import { wholeReplyBytesMax } from "./limits.ts";
 
-/** Asks the same upstream, with the credentials of the request that made the summary necessary. */
+/**
+ * Asks the same upstream, with the credentials of the request that made the summary necessary: also of one that only counts.
+ * Charges its user.
+ */
 export const ownSummarizer =
-  (upstream: Upstream, { provider, method, path, headers }: ClientRequest): Summarizer<Provider> =>
+  (
+    { upstream, onEvent, prices }: ChargedPassDeps,
+    { provider, method, path, headers, user }: ClientRequest,
+  ): AskModel<Provider> =>
   async ({ params, signal }) => {
     const body = Buffer.from(JSON.stringify(params));
     const outcome = await upstream.send({
       provider,
       method,
-      path,
+      path: path.replace(countPath, ""),
       headers: askForPlainReply(forwardHeaders(headers)),
       body: [body],
       signal,
@@ -28,7 +35,13 @@ export const ownSummarizer =
         status: outcome.status,
         error: reply,
       });
+    const usage = new ReplyUsage(provider);
+    usage.take(reply);
+    const inputTokens = estimateTokens(body.byteLength);
+    onEvent(replyCost(user, usage.figures({ model: undefined, inputTokens, prices: prices() })));
     // The context checks its form.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return reply as unknown as Reply<Provider>;
   };
+
+const countPath = /\/count_tokens(?=\?|$)/;

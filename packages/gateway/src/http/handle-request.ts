@@ -2,15 +2,17 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { errorReply, type ErrorReplyInput, type OwnError } from "../exchange/error-reply.ts";
 import type { Exchange } from "../exchange/exchange.ts";
+import { describeError } from "../exchange/describe-error.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
-import type { GatewayListener, RequestOperation } from "../operate/gateway-event.ts";
-import { type Identity, localUser, type UserRegistry } from "../operate/users.ts";
+import type { GatewayListener, RequestEnd, RequestOperation } from "../operate/gateway-event.ts";
+import { type ClientAccount, type Identity, localUser, type UserRegistry } from "../operate/users.ts";
+import { hopHeader } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { type AllowedNames, asksForWebSocket, checkRequest, isOnThisMachine, type Refusal } from "./check-request.ts";
 import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
 import { readBody, streamBody } from "./read-body.ts";
 import { ResponseReply } from "./response-reply.ts";
-import { type OwnPage, parseRoute, type Route } from "./route.ts";
+import { isPathAllowed, type OwnPage, parseRoute, type Route } from "./route.ts";
 
 export interface HandlerDeps {
   readonly exchange: Exchange;
@@ -23,6 +25,11 @@ export interface HandlerDeps {
   readonly servePage: (page: OwnPage, http: HttpPair) => void;
   readonly onEvent: GatewayListener;
   readonly bodyIdleMs?: number | undefined;
+  readonly stalledMs?: number | undefined;
+  /** Paths of the config that pass for all users: see `isPathAllowed`. */
+  readonly paths?: (() => readonly string[]) | undefined;
+  /** What this gateway sends with its own requests: one of them that comes back must not be sent again. */
+  readonly hop?: string | undefined;
 }
 
 export interface HttpPair {
@@ -65,12 +72,15 @@ export class RequestHandler {
     const { onlyProvider, names, servePage } = this.#deps;
     const { method = "GET", url = "" } = request;
     const route = parseRoute(method, url);
+    const path = route.kind === "pass" ? route.path : url;
     const provider =
-      route.kind === "exchange" ? route.provider : guessProvider(request.headers, { path: url, only: onlyProvider() });
+      route.kind === "exchange" ? route.provider : guessProvider(request.headers, { path, only: onlyProvider() });
     const refuse = (error: OwnError, message: string): void => this.#refuse(pair, { provider, error, message });
     const refusal = checkRequest(request, names());
     if (refusal !== undefined) return refuse(refusal.error, refusal.message);
     if (asksForWebSocket(request)) return refuse("upgrade", "This gateway speaks no WebSocket: use HTTP.");
+    if (this.#deps.hop !== undefined && request.headers[hopHeader] === this.#deps.hop)
+      return refuse("loop", "This gateway is its own upstream: its config names its own address.");
     if (route.kind === "wrong") return refuse("wrong-request", route.message);
     if (route.kind === "absent") return refuse("not-found", "The gateway has no such page.");
     if (route.kind === "own") return servePage(route.page, pair);
@@ -78,7 +88,7 @@ export class RequestHandler {
     this.#running.add(response);
     response.once("close", () => this.#running.delete(response));
     this.#answer(pair, { route, provider }).catch((error: unknown) => {
-      this.#deps.onEvent({ kind: "bug", message: error instanceof Error ? error.message : String(error) });
+      this.#deps.onEvent({ kind: "bug", message: describeError(error) });
       if (response.headersSent) response.destroy();
       else refuse("bug", "The gateway failed.");
     });
@@ -90,33 +100,48 @@ export class RequestHandler {
     const user = users.identify(request.headers, provider === "anthropic" ? "anthropic" : "openai");
     if (user.kind === "unknown")
       return this.#refuse(pair, { provider, error: "unknown-key", message: "This gateway does not know the key." });
+    const account = users.account(user.name, provider === "anthropic" ? "anthropic" : "openai");
+    if (
+      route.kind === "pass" &&
+      !isPathAllowed({ method: request.method, route, account, paths: this.#deps.paths?.() })
+    )
+      return this.#refuse(pair, { provider, error: "forbidden", message: "The operator has not opened this path." });
     const admission = users.admit(user.name);
     if (admission.kind !== "admitted") return this.#refuse(pair, { provider, error: admission.kind, ...admission });
     const operation: RequestOperation = route.kind === "exchange" ? route.operation : "pass";
     const start = { id: (this.#count += 1), user: user.name, provider, operation };
     const startedAt = performance.now();
-    onEvent({ kind: "request-start", ...start });
-    const reply = new ResponseReply(response);
+    const { traceparent } = request.headers;
+    onEvent({ kind: "request-start", ...start, ...(typeof traceparent === "string" ? { traceparent } : {}) });
+    const reply = new ResponseReply(response, { stalledMs: this.#deps.stalledMs });
     const client = new AbortController();
     response.once("close", () => {
       if (!response.writableFinished) client.abort();
     });
-    const bytesIn = await this.#exchange(pair, { route, provider, user, reply, signal: client.signal });
-    onEvent({
-      kind: "request-end",
-      ...start,
-      method: request.method ?? "GET",
-      status: reply.status ?? 0,
-      outcome: response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone",
-      ...(reply.ownError === undefined ? {} : { error: reply.ownError }),
-      ms: performance.now() - startedAt,
-      bytesIn,
-      bytesOut: reply.bytes,
-    });
+    const tellEnd = ({ bytesIn, outcome, error }: Pick<RequestEnd, "bytesIn" | "outcome" | "error">): void =>
+      onEvent({
+        kind: "request-end",
+        ...start,
+        method: request.method ?? "GET",
+        status: reply.status ?? 0,
+        outcome,
+        ...(error === undefined ? {} : { error }),
+        ms: performance.now() - startedAt,
+        bytesIn,
+        bytesOut: reply.bytes,
+      });
+    try {
+      const bytesIn = await this.#exchange(pair, { route, provider, user, account, reply, signal: client.signal });
+      const outcome = response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone";
+      tellEnd({ bytesIn, outcome, error: reply.ownError });
+    } catch (error) {
+      tellEnd({ bytesIn: 0, outcome: "broken", error: "bug" });
+      throw error;
+    }
   }
 
   /** Resolves with the size of the client's body. */
-  async #exchange(pair: HttpPair, { route, provider, user, reply, signal }: Admitted): Promise<number> {
+  async #exchange(pair: HttpPair, { route, provider, user, account, reply, signal }: Admitted): Promise<number> {
     const { exchange, upstream, bodyIdleMs: idleMsMax = bodyIdleMsMax } = this.#deps;
     const { request } = pair;
     const { method = "GET" } = request;
@@ -143,7 +168,19 @@ export class RequestHandler {
     const { operation, path, project } = route;
     const files = user.name === localUser && isOnThisMachine(request) ? "shared" : "separate";
     await exchange(
-      { user: user.name, provider, operation, method, path, headers, project, body: body.bytes, files, signal },
+      {
+        user: user.name,
+        provider,
+        operation,
+        method,
+        path,
+        headers,
+        project,
+        body: body.bytes,
+        account,
+        files,
+        signal,
+      },
       reply,
     );
     return body.bytes.byteLength;
@@ -187,6 +224,7 @@ interface Target {
 
 interface Admitted extends Target {
   readonly user: Extract<Identity, { kind: "user" }>;
+  readonly account: ClientAccount;
   readonly reply: ResponseReply;
   readonly signal: AbortSignal;
 }

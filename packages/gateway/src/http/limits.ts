@@ -21,6 +21,9 @@ export const clientIdleMs = 65_000;
 
 export const clientConnectionsMax = 4_096;
 
+/** A client that reads nothing of its reply: as long as the upstream may be silent. Its connection to the upstream is needed. */
+export const stalledClientMsMax = 300_000;
+
 /** How long the rest of a refused body is read and dropped, so that the client gets to read why. */
 export const lingerMs = 2_000;
 

@@ -48,18 +48,30 @@ export function serveOwnPage(
       const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
       return send(http, { status: 200, headers, body: deps.metrics.render(deps.state) });
     }
+    case "release":
+      if (!isOperator(deps, http)) return refuse(http);
+      void release(deps, http);
   }
 }
 
-/** `user` is undefined for the operator, who sees all. */
-function findViewer(
-  { secret, users }: OwnPagesDeps,
-  { request: { headers } }: HttpPair,
-): { readonly user: string | undefined } | undefined {
+/** For `palimpsest undo` and its like. `POST /palimpsest/release?session=<id>`. */
+async function release({ state }: OwnPagesDeps, http: HttpPair): Promise<void> {
+  const session = new URLSearchParams(http.request.url?.split("?")[1]).get("session") ?? "";
+  const outcome = await state.release?.(session).catch(() => undefined);
+  sendJson(http, { status: 200, value: { outcome: outcome ?? "not-open" } });
+}
+
+const isOperator = ({ secret }: OwnPagesDeps, { request: { headers } }: HttpPair): boolean => {
   const key = sentKey(headers);
-  if (key !== undefined && secret !== undefined && isSameSecret(key, secret)) return { user: undefined };
+  return key !== undefined && secret !== undefined && isSameSecret(key, secret);
+};
+
+/** `user` is undefined for the operator, who sees all. */
+function findViewer(deps: OwnPagesDeps, http: HttpPair): { readonly user: string | undefined } | undefined {
+  const { users } = deps;
+  if (isOperator(deps, http)) return { user: undefined };
   if (!users.hasUsers) return undefined;
-  const identity = users.identify(headers, "anthropic");
+  const identity = users.identify(http.request.headers, "anthropic");
   return identity.kind === "user" ? { user: identity.name } : undefined;
 }
 

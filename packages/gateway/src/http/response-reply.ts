@@ -1,16 +1,22 @@
 import type { ServerResponse } from "node:http";
 import type { ClientReply } from "../exchange/exchange.ts";
+import { stalledClientMsMax } from "./limits.ts";
 
 /** A client's reply over its HTTP connection. */
 export class ResponseReply implements ClientReply {
   readonly #response: ServerResponse;
+  readonly #stalledMs: number;
   #status: number | undefined;
   #bytes = 0;
   #isDestroyed = false;
   #ownError: string | string[] | undefined;
 
-  constructor(response: ServerResponse) {
+  constructor(
+    response: ServerResponse,
+    { stalledMs = stalledClientMsMax }: { readonly stalledMs?: number | undefined } = {},
+  ) {
     this.#response = response;
+    this.#stalledMs = stalledMs;
   }
 
   get hasBegun(): boolean {
@@ -40,15 +46,27 @@ export class ResponseReply implements ClientReply {
     const response = this.#response;
     if (bytes.byteLength === 0 || response.destroyed || response.writableEnded) return;
     this.#bytes += bytes.byteLength;
-    if (!response.write(bytes)) await untilDrained(response);
+    if (!response.write(bytes)) await this.#until("drain");
   }
 
   async end(): Promise<void> {
     const response = this.#response;
     if (response.destroyed || response.writableEnded) return;
-    await new Promise<void>((resolve) => {
-      response.once("close", resolve);
-      response.end(resolve);
+    response.end();
+    if (!response.writableFinished) await this.#until("finish");
+  }
+
+  /** A client that does not read is given up: its connection ends, and with it what is asked for it. */
+  #until(event: "drain" | "finish"): Promise<void> {
+    const response = this.#response;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => response.destroy(), this.#stalledMs);
+      const settle = (): void => {
+        clearTimeout(timer);
+        response.off(event, settle).off("close", settle);
+        resolve();
+      };
+      response.on(event, settle).on("close", settle);
     });
   }
 
@@ -68,12 +86,3 @@ export class ResponseReply implements ClientReply {
     this.#response.destroy();
   }
 }
-
-const untilDrained = (response: ServerResponse): Promise<void> =>
-  new Promise((resolve) => {
-    const settle = (): void => {
-      response.off("drain", settle).off("close", settle);
-      resolve();
-    };
-    response.on("drain", settle).on("close", settle);
-  });

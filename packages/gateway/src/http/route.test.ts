@@ -30,10 +30,12 @@ describe("a route", () => {
 
   it("of the gateway's own never goes upstream", () => {
     expect(parseRoute("GET", "/palimpsest/metrics")).toEqual({ kind: "own", page: "metrics" });
+    expect(parseRoute("POST", "/palimpsest/release?session=a")).toEqual({ kind: "own", page: "release" });
     for (const [method, url] of [
       ["GET", "/palimpsest"],
       ["GET", "/palimpsest/other"],
       ["POST", "/palimpsest/status"],
+      ["GET", "/palimpsest/release"],
       ["GET", "/palimpsest/status/"],
     ] as const)
       expect(parseRoute(method, url), url).toEqual({ kind: "absent" });

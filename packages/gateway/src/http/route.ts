@@ -1,8 +1,9 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { ClientRequest } from "../exchange/exchange.ts";
+import type { ClientAccount } from "../operate/users.ts";
 import { pathCharsMax, projectCharsMax } from "./limits.ts";
 
-export type OwnPage = "status" | "status.json" | "metrics" | "health";
+export type OwnPage = "status" | "status.json" | "metrics" | "health" | "release";
 
 export type Route =
   | {
@@ -26,8 +27,12 @@ const operations: ReadonlyMap<string, Pick<Extract<Route, { kind: "exchange" }>,
   ["/v1/responses/compact", { provider: "openai-responses", operation: "compact" }],
 ]);
 
-const pages: ReadonlySet<string> = new Set(["status", "status.json", "metrics", "health"] satisfies OwnPage[]);
-const isPage = (name: string): name is OwnPage => pages.has(name);
+const methodsByPage: ReadonlyMap<string, { readonly page: OwnPage; readonly methods: readonly string[] }> = new Map(
+  (["status", "status.json", "metrics", "health", "release"] as const).map((page) => [
+    page,
+    { page, methods: page === "release" ? ["POST"] : ["GET", "HEAD"] },
+  ]),
+);
 
 /**
  * What a request line asks for. `url` is as it came: nothing is decoded, and what another server could read in two ways is refused.
@@ -48,12 +53,40 @@ export function parseRoute(method: string, url: string): Route {
     : { kind: "exchange", ...operation, path: rest, project };
 }
 
+/** What costs nothing and shows nothing of others. */
+const freePaths: readonly (readonly [method: string, path: string])[] = [
+  ["GET", "/v1/models"],
+  ["POST", "/v1/responses/input_tokens"],
+];
+
+/**
+ * Whether a path that is passed on as it is may be used. With the key of the operator a user would see the files, batches and
+ * responses of all others, and what is done there is not charged: so these need a word of the operator. `paths`: each stands
+ * for itself and what is below it, with any method.
+ */
+export function isPathAllowed({
+  method = "GET",
+  route: { path },
+  account,
+  paths = [],
+}: {
+  readonly method: string | undefined;
+  readonly route: Extract<Route, { kind: "pass" }>;
+  readonly account: ClientAccount;
+  readonly paths?: readonly string[] | undefined;
+}): boolean {
+  if (account.key === "client" && account.spend === "unlimited") return true;
+  const [bare = ""] = path.split("?", 1);
+  const isBelow = (parent: string): boolean => bare === parent || bare.startsWith(`${parent.replace(/\/$/, "")}/`);
+  return freePaths.some(([free, parent]) => method === free && isBelow(parent)) || paths.some(isBelow);
+}
+
 /** The base URL's prefix for a project. */
 export const projectPrefix = (project: string): string => `/project/${Buffer.from(project).toString("base64url")}`;
 
 function parseOwnPage(method: string, path: string): Route {
-  const name = path.slice("/palimpsest/".length);
-  return isPage(name) && (method === "GET" || method === "HEAD") ? { kind: "own", page: name } : { kind: "absent" };
+  const known = methodsByPage.get(path.slice("/palimpsest/".length));
+  return known?.methods.includes(method) === true ? { kind: "own", page: known.page } : { kind: "absent" };
 }
 
 function parseProject(encoded: string): string | undefined {

@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { Server as TlsServer } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { Exchange } from "../exchange/exchange.ts";
 import { passExchange } from "../exchange/pass-through.ts";
 import { compareConfigs, type ConfigDifference } from "../operate/follow-config.ts";
-import type { GatewayConfig } from "../operate/gateway-config.ts";
+import { findProblem, type GatewayConfig } from "../operate/gateway-config.ts";
 import type { GatewayEvent, GatewayListener } from "../operate/gateway-event.ts";
 import { type GatewayState, noConversations } from "../operate/gateway-state.ts";
 import { Metrics } from "../operate/metrics.ts";
@@ -37,6 +38,7 @@ interface GatewayTimeouts {
   readonly requestHeadMs?: number | undefined;
   readonly bodyMs?: number | undefined;
   readonly bodyIdleMs?: number | undefined;
+  readonly stalledMs?: number | undefined;
 }
 
 export interface ExchangeDeps {
@@ -50,7 +52,7 @@ export interface RunningGateway {
   readonly kind: "serving";
   readonly url: string;
   readonly port: number;
-  /** Takes over what can change while it runs, and says what can't. */
+  /** Takes over what can change while it runs, and says what can't. A config that would be wrong then changes nothing. */
   reload(config: GatewayConfig): ConfigDifference;
   /** Takes no more requests, lets running replies end for `drainMs`, then closes. */
   close(options?: CloseOptions): Promise<void>;
@@ -86,13 +88,17 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   const reload = (next: GatewayConfig): ConfigDifference => {
     const running = parts.config;
     const difference = compareConfigs(running, next);
-    const { names, origins, drainSeconds, context } = next;
-    users.replace(next.users);
-    parts.names = allowedNames({ ...running, names, origins });
-    if (difference.changed.includes("tls") && next.tls !== undefined && server instanceof TlsServer)
-      server.setSecureContext(next.tls);
+    const { names, origins, drainSeconds, context, paths, prices } = next;
     const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
-    parts.config = { ...running, users: next.users, names, origins, drainSeconds, context, tls };
+    const config = { ...running, users: next.users, names, origins, drainSeconds, context, paths, prices, tls };
+    // The new users may be right for the new address only, which waits for a restart.
+    const refused = findProblem(config);
+    if (refused !== undefined) return { changed: [], afterRestart: [], refused };
+    users.replace(config.users);
+    parts.names = allowedNames(config);
+    if (difference.changed.includes("tls") && tls !== undefined && server instanceof TlsServer)
+      server.setSecureContext(tls);
+    parts.config = config;
     return difference;
   };
   const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
@@ -144,9 +150,11 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     if (event.kind === "reply-cost") spend.charge(event.user, event.nanos);
     options.onEvent?.(event);
   };
+  const hop = randomUUID();
   const pools = new UpstreamPools({
     urls: config.upstream,
     timeouts,
+    hop,
     onOutcome: (outcome) => onEvent({ kind: "upstream", ...outcome }),
   });
   const { createExchange = ({ upstream }: ExchangeDeps) => passExchange(upstream) } = options;
@@ -160,6 +168,9 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     servePage: (page, http) => serveOwnPage(pages, { page, http }),
     onEvent,
     bodyIdleMs: timeouts.bodyIdleMs,
+    stalledMs: timeouts.stalledMs,
+    paths: () => parts.config.paths ?? [],
+    hop,
   });
   const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config), config };
   return parts;

@@ -13,6 +13,8 @@ const liveKeys = [
   "drainSeconds",
   "tls",
   "context",
+  "paths",
+  "prices",
 ] as const satisfies (keyof GatewayConfig)[];
 const startKeys = ["upstream", "host", "port", "insecure", "log"] as const satisfies (keyof GatewayConfig)[];
 
@@ -20,6 +22,8 @@ export interface ConfigDifference {
   readonly changed: readonly string[];
   /** Changed as well, but only the next start reads it. */
   readonly afterRestart: readonly string[];
+  /** Why nothing was taken over, if so. */
+  readonly refused?: string | undefined;
 }
 
 export function compareConfigs(running: GatewayConfig, next: GatewayConfig): ConfigDifference {
@@ -54,7 +58,8 @@ export function followConfig({ path, read, apply, onEvent }: FollowConfigOptions
   const reload = (): void => {
     const outcome = read();
     if (outcome.kind !== "config") return onEvent({ kind: "config-refused", message: outcome.message });
-    const { changed, afterRestart } = apply(outcome.config);
+    const { changed, afterRestart, refused } = apply(outcome.config);
+    if (refused !== undefined) return onEvent({ kind: "config-refused", message: refused });
     if (changed.length > 0 || afterRestart.length > 0) onEvent({ kind: "config-loaded", changed, afterRestart });
   };
   const settle = (): void => {

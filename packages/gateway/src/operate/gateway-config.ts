@@ -1,12 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { createSecureContext } from "node:tls";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import { tryParseJson } from "palimpsest/internal/schema/json";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { policyNames, savingLevels } from "palimpsest/internal/schema/policy-names";
 import { z } from "zod";
 import { portDefault } from "../limits.ts";
 import { configBytesMax, contextTokensMin, drainSecondsDefault, drainSecondsMax, usersMax } from "./limits.ts";
-import type { User } from "./users.ts";
+import { localUser, type User } from "./users.ts";
 
 const userName = z
   .string()
@@ -20,7 +22,9 @@ const keySource = z.union([
 ]);
 type KeySource = z.infer<typeof keySource>;
 
-const address = z.url({ protocol: /^https?$/, error: "write an address such as https://api.anthropic.com" });
+const address = z
+  .url({ protocol: /^https?$/, error: "write an address such as https://api.anthropic.com" })
+  .refine(isBare, "an upstream's address has no user name, no password, no query and no #");
 
 /** What is done to conversations. */
 const contextForm = z.strictObject({
@@ -40,6 +44,17 @@ const contextForm = z.strictObject({
   cacheMarks: z.enum(["client", "added"]).optional(),
 });
 export type ContextConfig = z.infer<typeof contextForm>;
+
+const price = z.number().nonnegative();
+
+/** Dollars per million tokens. What is read from a cache or written to it costs as much as other input, if nothing is said. */
+const pricesForm = z.strictObject({
+  input: price,
+  output: price,
+  cacheRead: price.optional(),
+  cacheWrite5m: price.optional(),
+  cacheWrite1h: price.optional(),
+});
 
 /** `gateway.json`. All fields may be left out. */
 const configForm = z.strictObject({
@@ -64,6 +79,8 @@ const configForm = z.strictObject({
     .optional(),
   drainSeconds: z.number().nonnegative().max(drainSecondsMax).optional(),
   log: z.string().min(1).optional(),
+  paths: z.array(z.string().startsWith("/", "a path begins with /")).optional(),
+  prices: z.record(z.string().min(1), pricesForm).optional(),
   context: contextForm.optional(),
 });
 type WrittenConfig = z.infer<typeof configForm>;
@@ -84,6 +101,10 @@ export interface GatewayConfig {
   /** Absolute path of the event log. */
   readonly log?: string | undefined;
   readonly context: ContextConfig;
+  /** Paths beside the model APIs for users with a key of the operator, or with a limit of spend. */
+  readonly paths?: readonly string[] | undefined;
+  /** The operator's own, before the known ones. */
+  readonly prices?: readonly ModelOverride[] | undefined;
 }
 
 export type ConfigOutcome =
@@ -94,6 +115,8 @@ export type ConfigOutcome =
 export interface ConfigInput {
   /** Absent: only defaults and overrides. */
   readonly path?: string | undefined;
+  /** What a path without a file means: by default that the user named a wrong one. */
+  readonly ifMissing?: "refuse" | "defaults" | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** From the command line: they win over the file. */
   readonly overrides?: Pick<WrittenConfig, "upstream" | "host" | "port" | "insecure"> | undefined;
@@ -102,8 +125,10 @@ export interface ConfigInput {
 const upstreamDefault = { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" } as const;
 
 /** Reads the file and everything that it names. Small files, at start and at a reload: not worth waiting for the disk. */
-export function readConfig({ path, env, overrides = {} }: ConfigInput): ConfigOutcome {
-  const written = path === undefined ? ({ kind: "written", config: {} } as const) : readWritten(path);
+export function readConfig({ path, ifMissing = "refuse", env, overrides = {} }: ConfigInput): ConfigOutcome {
+  const found = path === undefined ? undefined : readWritten(path);
+  const isDefault = found === undefined || (found.kind === "absent" && ifMissing === "defaults");
+  const written = isDefault ? ({ kind: "written", config: {} } as const) : found;
   if (written.kind !== "written") return written;
   const config = {
     ...written.config,
@@ -121,6 +146,12 @@ export function readConfig({ path, env, overrides = {} }: ConfigInput): ConfigOu
 }
 
 class ConfigProblem extends Error {}
+
+/** As `parseUpstreamUrl` takes it. */
+function isBare(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url === undefined || [url.username, url.password, url.search, url.hash].every((part) => part === "");
+}
 
 type WrittenOutcome =
   | { readonly kind: "written"; readonly config: WrittenConfig }
@@ -185,6 +216,11 @@ function completeConfig(config: WrittenConfig, around: Surroundings): GatewayCon
     drainSeconds: config.drainSeconds ?? drainSecondsDefault,
     log: log === undefined ? undefined : resolve(around.folder, log),
     context: config.context ?? {},
+    paths: config.paths ?? [],
+    prices: Object.entries(config.prices ?? {}).map(([id, { input, output, ...cache }]) => {
+      const { cacheRead = input, cacheWrite5m = input, cacheWrite1h = input } = cache;
+      return { id, prices: { input, output, cacheRead, cacheWrite5m, cacheWrite1h } };
+    }),
   };
 }
 
@@ -207,16 +243,45 @@ function readNamed(path: string, folder: string): string {
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 
-function findProblem({ upstream, host, tls, insecure, users }: GatewayConfig): string | undefined {
+/** Whether a base URL leads to the gateway with this config, and so can't be its upstream. */
+export function isOwnAddress(
+  { host, port, names }: Pick<GatewayConfig, "host" | "port" | "names">,
+  address: string,
+): boolean {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || port !== Number(url.port || (url.protocol === "https:" ? 443 : 80))) return false;
+  const name = url.hostname.replaceAll(/[[\]]/g, "");
+  const isEverywhere = host === "0.0.0.0" || host === "::";
+  return name === host || names.includes(name) || (isLoopback(name) && (isLoopback(host) || isEverywhere));
+}
+
+/** Why a gateway must not run with this config, or undefined. At a reload: with what it then consists of, old and new. */
+export function findProblem(config: GatewayConfig): string | undefined {
+  const { upstream, host, tls, insecure, users } = config;
   if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
+  const own = Object.values(upstream).find((address) => address !== undefined && isOwnAddress(config, address));
+  if (own !== undefined) return `the upstream ${own} is the address of the gateway itself`;
   const names = users.map(({ name }) => name);
   const double = names.find((name, at) => names.indexOf(name) !== at);
   if (double !== undefined) return `there are two users called ${double}`;
+  if (names.includes(localUser)) return `${localUser} is the user of this machine: choose another name`;
   if (new Set(users.map(({ keySha256 }) => keySha256)).size !== users.length) return "two users have the same key";
+  const tlsProblem = tls === undefined ? undefined : findTlsProblem(tls);
+  if (tlsProblem !== undefined) return tlsProblem;
   if (isLoopback(host)) return undefined;
   if (tls === undefined && !insecure)
     return `${host} can be reached from other machines: set tls (cert, key), or say --insecure if something before it speaks TLS`;
   return users.length === 0
     ? `${host} can be reached from other machines: list users with keys (\`palimpsest gateway key\` makes one)`
     : undefined;
+}
+
+/** A certificate that is being renewed may not fit its key yet. */
+function findTlsProblem(tls: NonNullable<GatewayConfig["tls"]>): string | undefined {
+  try {
+    createSecureContext(tls);
+    return undefined;
+  } catch (error) {
+    return `tls: the certificate and its key can't be used (${errorCode(error) ?? "unknown"})`;
+  }
 }

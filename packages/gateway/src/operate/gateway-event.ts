@@ -14,7 +14,7 @@ export type GatewayEvent =
   | UpstreamOutcomeEvent
   /** A part of ours failed; the client's own request went upstream unchanged. */
   | { readonly kind: "failed-open"; readonly user: string; readonly step: string; readonly message: string }
-  /** What a reply cost, once its usage is known. */
+  /** What one reply of the upstream used and cost. */
   | ReplyCost
   | { readonly kind: "config-loaded"; readonly changed: readonly string[]; readonly afterRestart: readonly string[] }
   | { readonly kind: "config-refused"; readonly message: string }
@@ -29,6 +29,8 @@ export interface RequestStart {
   readonly user: string;
   readonly provider: Provider;
   readonly operation: RequestOperation;
+  /** The client's own span, if it sent one. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface RequestEnd {
@@ -67,6 +69,8 @@ export interface ReplyCost {
   readonly nanos: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** `estimated`: the reply broke off before its usage, or its upstream says none. */
+  readonly source: "said" | "estimated";
 }
 
 export type GatewayListener = (event: GatewayEvent) => void;

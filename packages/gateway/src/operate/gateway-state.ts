@@ -2,7 +2,12 @@
 export interface GatewayState {
   /** Newest first. With a user: only that user's. */
   conversations(filter: { readonly user?: string | undefined }): readonly ConversationRow[];
+  /** Closes a conversation that no request uses now, so that another program can edit its session. */
+  release?(id: string): Promise<ReleaseOutcome>;
 }
+
+/** `running`: a reply is on its way, so that it stays open. */
+export type ReleaseOutcome = "released" | "running" | "not-open";
 
 export interface ConversationRow {
   readonly id: string;
@@ -13,12 +18,16 @@ export interface ConversationRow {
   readonly project?: string | undefined;
   readonly model: string;
   readonly requests: number;
-  /** What the client sent, in tokens, over all requests. */
+  /** What the client sent, in tokens, over all requests: what was used, and an estimate of what was left out. */
   readonly inputTokensSent: number;
-  /** What went upstream. */
+  /** What went upstream, as its replies say. */
   readonly inputTokensUsed: number;
+  /** An estimate: what the client's own requests would have cost more. Below 0 if edits cost more than they saved. */
   readonly savedUsd: number;
+  /** Of the engine: what the client itself took back does not count. */
   readonly edits: number;
+  /** The client's largest request, as a share of the model's window: 0.12 is 12 %. */
+  readonly windowShareMax: number;
   /** Milliseconds since 1970. */
   readonly lastAt: number;
 }

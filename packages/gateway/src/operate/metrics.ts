@@ -16,9 +16,9 @@ const counters = {
   malformed_total: "Connections closed for what is no HTTP, or for a head that came too slowly.",
   upstream_total: "Requests to the upstream, by its status, or by why there was no reply.",
   failed_open_total: "Requests that went upstream unchanged because a part of the gateway failed.",
-  input_tokens_total: "Input tokens of replies whose usage is known.",
-  output_tokens_total: "Output tokens of replies whose usage is known.",
-  spend_usd_total: "Cost of replies whose usage and price are known, in dollars.",
+  input_tokens_total: "Input tokens of replies, as their usage says; estimated for those without one.",
+  output_tokens_total: "Output tokens of replies, as their usage says; estimated for those without one.",
+  spend_usd_total: "Cost of replies of models whose price is known, in dollars.",
   bugs_total: "Failures of the gateway itself.",
 } as const;
 type CounterName = keyof typeof counters;
@@ -77,8 +77,16 @@ export class Metrics {
       ...Object.entries(histograms).flatMap(([name, help]) => this.#family(name, { help, type: "histogram" })),
       ...gauge("running", "Requests that are being answered.", this.running),
       ...gauge("conversations", "Conversations that the gateway holds.", rows.length),
-      ...gauge("conversations_saved_usd", "What their edits saved, in dollars.", sum("savedUsd")),
-      ...gauge("conversations_input_tokens_sent", "Input tokens that their clients sent.", sum("inputTokensSent")),
+      ...gauge(
+        "conversations_saved_usd",
+        "What their edits saved, in dollars, as estimated. Below 0: they cost more.",
+        sum("savedUsd"),
+      ),
+      ...gauge(
+        "conversations_input_tokens_sent",
+        "Input tokens that their clients sent, as estimated.",
+        sum("inputTokensSent"),
+      ),
       ...gauge("conversations_input_tokens_used", "Input tokens that went upstream.", sum("inputTokensUsed")),
       ...gauge("conversations_edits", "Edits of their contexts.", sum("edits")),
       "",

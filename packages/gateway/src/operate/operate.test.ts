@@ -12,7 +12,7 @@ import { noConversations } from "./gateway-state.ts";
 import { Metrics } from "./metrics.ts";
 import { recordSpans } from "./record-spans.ts";
 import { SpendBook } from "./spend-book.ts";
-import { StatusBoard } from "./status.ts";
+import { describeSavings, StatusBoard } from "./status.ts";
 import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
 
 const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "gateway-"));
@@ -87,6 +87,13 @@ describe("users", () => {
     expect([1, 2].map(() => users.admit("ada").kind)).toEqual(["admitted", "rate-limit"]);
   });
 
+  it("may send less than one request a minute, but do get to send it", () => {
+    const { users, pass } = registry({ requestsPerMinute: 0.5 });
+    expect([users.admit("ada").kind, users.admit("ada")]).toMatchObject(["admitted", { retryAfter: 120 }]);
+    pass(120_000);
+    expect(users.admit("ada").kind).toBe("admitted");
+  });
+
   it("are refused once the day's money is spent, until midnight", () => {
     expect(registry({ usdPerDay: 5 }, 4.99).users.admit("ada").kind).toBe("admitted");
     expect(registry({ usdPerDay: 5 }, 5).users.admit("ada")).toMatchObject({ kind: "spend-limit", retryAfter: 86_400 });
@@ -144,11 +151,26 @@ describe("the config", () => {
     });
   });
 
+  it("has prices of models that are not known, and paths that are open to all users", async () => {
+    const prices = { "gpt-9": { input: 2, output: 9, cacheRead: 0.2 } };
+    expect(readConfig({ path: await written({ prices, paths: ["/v1/files"] }), env: {} })).toMatchObject({
+      config: {
+        paths: ["/v1/files"],
+        prices: [{ id: "gpt-9", prices: { input: 2, output: 9, cacheRead: 0.2, cacheWrite5m: 2, cacheWrite1h: 2 } }],
+      },
+    });
+  });
+
   it.each([
     ["{", "is no JSON"],
     [{ prot: 1 }, 'Unrecognized key: "prot"'],
     [{ port: 70_000 }, "port: Too big"],
     [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: write an address"],
+    [{ upstream: { anthropic: "https://a:b@host.example" } }, "upstream.anthropic: an upstream's address has no user"],
+    [{ upstream: { openai: "https://host.example/v1?x=1" } }, "upstream.openai: an upstream's address has no user"],
+    [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is the user of this machine"],
+    [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the address of the gateway itself"],
+    [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the address of the gateway"],
     [{ upstream: {} }, "no upstream is set"],
     [{ host: "0.0.0.0" }, "set tls (cert, key), or say --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],
@@ -233,6 +255,7 @@ describe("what happened", () => {
       nanos: 1_500_000_000,
       inputTokens: 7,
       outputTokens: 3,
+      source: "said",
     });
     const text = metrics.render(noConversations);
     const lines = text.split("\n");
@@ -295,8 +318,52 @@ describe("what happened", () => {
   });
 });
 
+describe("what was saved", () => {
+  const totals = {
+    conversations: 2,
+    inputTokensSent: 1_000,
+    inputTokensUsed: 1_000,
+    savedUsd: 0,
+    edits: 0,
+    windowShareMax: 0.128,
+  };
+  it.each([
+    [{ conversations: 0 }, "no conversation yet"],
+    [{}, "2 conversations: nothing had to be removed yet, the largest request took 12 % of its model's window"],
+    [
+      { conversations: 1, windowShareMax: 0.004 },
+      "1 conversation: nothing had to be removed yet, the largest request took less than 1 % of its model's window",
+    ],
+    [{ edits: 1 }, "2 conversations: 1 edit, nothing saved yet"],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: 0.0031, windowShareMax: 2 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, about $0.0031 saved; without edits, the largest request would have taken 200 % of its model's window",
+    ],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: -0.05 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, about $0.05 spent on them so far; without edits, the largest request would have taken 12 % of its model's window",
+    ],
+  ])("is a sentence: %j", (some, sentence) => {
+    expect(describeSavings({ ...totals, ...some })).toBe(sentence);
+  });
+});
+
 describe("with an SDK of OpenTelemetry", () => {
   afterEach(() => trace.disable());
+
+  it("a span has the client's own as its parent, if it sent one", () => {
+    const exporter = new InMemorySpanExporter();
+    trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
+    const record = recordSpans();
+    const [traceId, spanId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    for (const traceparent of [`00-${traceId}-${spanId}-01`, `00-${"0".repeat(32)}-${spanId}-01`, "x", undefined]) {
+      record({ kind: "request-start", id: 1, user: "a", provider: "anthropic", operation: "create", traceparent });
+      record(end);
+    }
+    const spans = exporter.getFinishedSpans();
+    expect(spans.map((span) => span.parentSpanContext?.spanId)).toEqual([spanId, undefined, undefined, undefined]);
+    expect(spans[0]?.spanContext().traceId).toBe(traceId);
+  });
 
   it("each request is a span, with names and numbers only", () => {
     const exporter = new InMemorySpanExporter();

@@ -1,4 +1,12 @@
-import { type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  context,
+  isSpanContextValid,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
 import type { GatewayListener, RequestEnd, RequestStart } from "./gateway-event.ts";
 
 /**
@@ -17,15 +25,27 @@ export function recordSpans(): GatewayListener {
 }
 
 /** At each request: an SDK may be set up after this listener was made. */
-const startSpan = ({ user, provider, operation }: RequestStart): Span =>
-  trace.getTracer("palimpsest-gateway").startSpan(`gateway ${operation}`, {
-    kind: SpanKind.SERVER,
-    attributes: {
-      "gen_ai.operation.name": operation === "create" ? "chat" : operation,
-      "gen_ai.provider.name": provider === "anthropic" ? "anthropic" : "openai",
-      "palimpsest.gateway.user": user,
+const startSpan = ({ user, provider, operation, traceparent }: RequestStart): Span =>
+  trace.getTracer("palimpsest-gateway").startSpan(
+    `gateway ${operation}`,
+    {
+      kind: SpanKind.SERVER,
+      attributes: {
+        "gen_ai.operation.name": operation === "create" ? "chat" : operation,
+        "gen_ai.provider.name": provider === "anthropic" ? "anthropic" : "openai",
+        "palimpsest.gateway.user": user,
+      },
     },
-  });
+    parentContext(traceparent),
+  );
+
+/** The client's span by the header of W3C Trace Context. Read here, since an SDK may have no propagator. */
+function parentContext(traceparent = ""): Context {
+  const [, traceId = "", spanId = "", flags = ""] =
+    /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/.exec(traceparent) ?? [];
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  return isSpanContextValid(parent) ? trace.setSpanContext(context.active(), parent) : context.active();
+}
 
 function endSpan(span: Span, { method, status, outcome, error, bytesIn, bytesOut }: RequestEnd): void {
   span.setAttributes({

@@ -59,7 +59,8 @@ const show = (status) => {
   fill("spend", status.spendToday.map((one) => [one.user, number(dollars.format(one.usd))]));
   fill("conversations-list", status.conversations.map((one) => [one.id, one.user, one.client ?? "", one.project ?? "", one.model,
     number(count.format(one.requests)), number(count.format(one.inputTokensSent)), number(count.format(one.inputTokensUsed)),
-    number(dollars.format(one.savedUsd)), number(count.format(one.edits)), time(one.lastAt)]));
+    number(Math.floor(100 * one.windowShareMax) + " %"), number(dollars.format(one.savedUsd)), number(count.format(one.edits)), time(one.lastAt)]));
+  byId("summary").textContent = status.summary.charAt(0).toUpperCase() + status.summary.slice(1) + ".";
   byId("since").textContent = "Version " + status.version + ", since " + time(status.startedAt);
 };
 const look = async () => {
@@ -81,7 +82,7 @@ const figures = [
   ["running", "Running requests"],
   ["requests", "Requests"],
   ["conversations", "Conversations"],
-  ["saved", "Saved"],
+  ["saved", "Saved (estimated)"],
   ["removed", "Input tokens less"],
   ["edits", "Edits"],
   ["errors", "Own errors"],
@@ -103,13 +104,14 @@ export const statusPage = `<!doctype html>
 <body>
 <h1>Palimpsest gateway</h1>
 <p id="problem" role="status"></p>
+<p id="summary"></p>
 <dl>${figures.map(([id, label]) => `<div><dt>${label}</dt><dd id="${id}">–</dd></div>`).join("")}</dl>
 <h2>Upstream</h2>
 ${table("upstream", ["API", "Address", "Health", "Last answer", "When"])}
 <h2>Spent today (UTC)</h2>
 ${table("spend", ["User", "Cost"])}
 <h2>Conversations</h2>
-${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Tokens sent", "Tokens used", "Saved", "Edits", "Last"])}
+${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Tokens sent", "Tokens used", "Largest, of the window", "Saved", "Edits", "Last"])}
 <p class="soft" id="since"></p>
 <script>${script}</script>
 </body>

@@ -1,3 +1,4 @@
+import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { GatewayEvent } from "./gateway-event.ts";
 import type { ConversationRow, GatewayState } from "./gateway-state.ts";
 import { statusRowsMax } from "./limits.ts";
@@ -15,6 +16,8 @@ export interface GatewayStatus {
   readonly upstream: readonly UpstreamHealth[];
   readonly spendToday: readonly { readonly user: string; readonly usd: number }[];
   readonly totals: StatusTotals;
+  /** What was saved, in a sentence; or why nothing was. */
+  readonly summary: string;
   /** Newest first; the totals count all. */
   readonly conversations: readonly ConversationRow[];
 }
@@ -25,6 +28,7 @@ interface StatusTotals {
   readonly inputTokensUsed: number;
   readonly savedUsd: number;
   readonly edits: number;
+  readonly windowShareMax: number;
 }
 
 export interface UpstreamHealth {
@@ -48,15 +52,33 @@ export interface StatusOptions {
 
 type LastOutcome = Pick<Extract<GatewayEvent, { kind: "upstream" }>, "status" | "why"> & { readonly at: number };
 
+interface Counts {
+  running: number;
+  requests: number;
+  ownErrors: number;
+  failedOpen: number;
+}
+
+const noCounts = (): Counts => ({ running: 0, requests: 0, ownErrors: 0, failedOpen: 0 });
+
+function countEvent(counts: Counts, event: GatewayEvent): void {
+  if (event.kind === "request-start") counts.running += 1;
+  if (event.kind === "request-end") {
+    counts.running -= 1;
+    counts.requests += 1;
+    if (event.error !== undefined) counts.ownErrors += 1;
+  }
+  if (event.kind === "refused") counts.ownErrors += 1;
+  if (event.kind === "failed-open") counts.failedOpen += 1;
+}
+
 /** Follows events, for one look at the whole. */
 export class StatusBoard {
   readonly #options: StatusOptions;
   readonly #startedAt: number;
   readonly #lastByApi = new Map<string, LastOutcome>();
-  #requests = 0;
-  #running = 0;
-  #ownErrors = 0;
-  #failedOpen = 0;
+  readonly #all = noCounts();
+  readonly #countsByUser = new Map<string, Counts>();
 
   constructor(options: StatusOptions) {
     this.#options = options;
@@ -64,14 +86,12 @@ export class StatusBoard {
   }
 
   record(event: GatewayEvent): void {
-    if (event.kind === "request-start") this.#running += 1;
-    if (event.kind === "request-end") {
-      this.#running -= 1;
-      this.#requests += 1;
-      if (event.error !== undefined) this.#ownErrors += 1;
+    countEvent(this.#all, event);
+    if ("user" in event) {
+      const counts = this.#countsByUser.get(event.user) ?? noCounts();
+      this.#countsByUser.set(event.user, counts);
+      countEvent(counts, event);
     }
-    if (event.kind === "refused") this.#ownErrors += 1;
-    if (event.kind === "failed-open") this.#failedOpen += 1;
     // A client that went away says nothing about the upstream.
     if (event.kind === "upstream" && event.why !== "cancelled")
       this.#lastByApi.set(event.provider === "anthropic" ? "anthropic" : "openai", {
@@ -85,27 +105,28 @@ export class StatusBoard {
   read({ user }: { readonly user?: string | undefined } = {}): GatewayStatus {
     const { version, now, state, spend, upstream, users } = this.#options;
     const rows = state.conversations({ user });
-    const sum = (key: Exclude<keyof StatusTotals, "conversations">): number =>
+    const sum = (key: Exclude<keyof StatusTotals, "conversations" | "windowShareMax">): number =>
       rows.reduce((total, row) => total + row[key], 0);
+    const totals: StatusTotals = {
+      conversations: rows.length,
+      inputTokensSent: sum("inputTokensSent"),
+      inputTokensUsed: sum("inputTokensUsed"),
+      savedUsd: sum("savedUsd"),
+      edits: sum("edits"),
+      windowShareMax: rows.reduce((largest, row) => Math.max(largest, row.windowShareMax), 0),
+    };
     return {
       version,
       startedAt: this.#startedAt,
       now: now(),
-      running: this.#running,
-      requests: this.#requests,
-      ownErrors: this.#ownErrors,
-      failedOpen: this.#failedOpen,
-      upstream: Object.entries(upstream()).flatMap(([api, address]) =>
+      ...(user === undefined ? this.#all : (this.#countsByUser.get(user) ?? noCounts())),
+      // Where requests go is the operator's.
+      upstream: Object.entries(user === undefined ? upstream() : {}).flatMap(([api, address]) =>
         address === undefined ? [] : [this.#health(api, address)],
       ),
       spendToday: (user === undefined ? users() : [user]).map((name) => ({ user: name, usd: spend.usdToday(name) })),
-      totals: {
-        conversations: rows.length,
-        inputTokensSent: sum("inputTokensSent"),
-        inputTokensUsed: sum("inputTokensUsed"),
-        savedUsd: sum("savedUsd"),
-        edits: sum("edits"),
-      },
+      totals,
+      summary: describeSavings(totals),
       conversations: rows.slice(0, statusRowsMax),
     };
   }
@@ -125,3 +146,29 @@ export class StatusBoard {
     };
   }
 }
+
+/** Zeros would look like a failure: in a large window nothing has to be done for a long time. */
+export function describeSavings(totals: StatusTotals): string {
+  const { conversations, inputTokensSent, inputTokensUsed, savedUsd, edits, windowShareMax } = totals;
+  if (conversations === 0) return "no conversation yet";
+  const which = `${formatCount(conversations)} ${plural(conversations, "conversation")}`;
+  const share = `${formatShare(windowShareMax)} of its model's window`;
+  if (edits === 0) return `${which}: nothing had to be removed yet, the largest request took ${share}`;
+  const less = inputTokensSent === 0 ? 0 : 1 - inputTokensUsed / inputTokensSent;
+  const made = `${formatCount(edits)} ${plural(edits, "edit")}`;
+  return less === 0
+    ? `${which}: ${made}, nothing saved yet`
+    : `${which}: ${made}, ${formatShare(less)} fewer input tokens, ${formatSaving(savedUsd)}; without edits, the largest request would have taken ${share}`;
+}
+
+const formatSaving = (usd: number): string =>
+  usd < 0 ? `about ${formatDollars(-usd)} spent on them so far` : `about ${formatDollars(usd)} saved`;
+
+export const formatShare = (share: number): string =>
+  share > 0 && share < 0.01 ? "less than 1 %" : `${Math.floor(100 * share)} %`;
+
+/** Two digits that say something: `$12.30`, `$0.0031`. */
+export const formatDollars = (usd: number): string =>
+  usd < 0
+    ? `-${formatDollars(-usd)}`
+    : `$${usd.toFixed(usd === 0 || usd >= 0.01 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(usd))))}`;

@@ -37,6 +37,13 @@ export type Identity =
   | { readonly kind: "user"; readonly name: string; readonly headers: IncomingHttpHeaders }
   | { readonly kind: "unknown" };
 
+/** On whose account a request goes. */
+export interface ClientAccount {
+  /** `operator`: the key is shared, so that the upstream can't tell this user from others. */
+  readonly key: "client" | "operator";
+  readonly spend: "limited" | "unlimited";
+}
+
 export type Admission =
   | { readonly kind: "admitted" }
   /** `retryAfter`: seconds. */
@@ -72,6 +79,14 @@ export class UserRegistry {
 
   get names(): readonly string[] {
     return [...this.#userByName.keys()];
+  }
+
+  account(name: string, api: keyof UpstreamKeys): ClientAccount {
+    const user = this.#userByName.get(name);
+    return {
+      key: user?.upstreamKeys[api] === undefined ? "client" : "operator",
+      spend: user?.usdPerDay === undefined ? "unlimited" : "limited",
+    };
   }
 
   /** `headers` of the identity go upstream: the gateway key is not among them. */
@@ -110,8 +125,10 @@ export class UserRegistry {
   /** Seconds to wait, if there is none left. The bucket fills evenly. */
   #takeRequest(name: string, perMinute: number): number | undefined {
     const now = this.#now();
-    const bucket = this.#bucketByName.get(name) ?? { requests: perMinute, at: now };
-    const requests = Math.min(perMinute, bucket.requests + ((now - bucket.at) / 60_000) * perMinute);
+    // Less than one request a minute still has to add up to a whole one.
+    const size = Math.max(1, perMinute);
+    const bucket = this.#bucketByName.get(name) ?? { requests: size, at: now };
+    const requests = Math.min(size, bucket.requests + ((now - bucket.at) / 60_000) * perMinute);
     if (requests < 1) {
       this.#bucketByName.set(name, { requests, at: now });
       return ((1 - requests) / perMinute) * 60;

@@ -10,6 +10,8 @@ export interface ListDigests {
   readonly messages: readonly string[];
   /** Of the list up to and including each message. */
   readonly lists: readonly string[];
+  /** Whether each message is of a reply. One that says nothing that counts is like the one before it. */
+  readonly replies: readonly boolean[];
 }
 
 /**
@@ -18,7 +20,7 @@ export interface ListDigests {
  */
 export class ListDigester {
   readonly #reader: MessageReader;
-  readonly #digestByValue = new WeakMap<JsonObject, string>();
+  readonly #readByValue = new WeakMap<JsonObject, ReadMessage>();
 
   constructor(provider: Provider) {
     this.#reader = new MessageReader({ hash: digest }, parseMessageByProvider[provider]);
@@ -32,23 +34,34 @@ export class ListDigester {
     const from = Math.min(unchanged, known?.messages.length ?? 0, values.length);
     const messages = known?.messages.slice(0, from) ?? [];
     const lists = known?.lists.slice(0, from) ?? [];
+    const replies = known?.replies.slice(0, from) ?? [];
     for (const value of values.slice(from)) {
-      const message = this.#digestOf(value);
+      const { digest: message, isReply } = this.#read(value);
       messages.push(message);
+      replies.push(message === "" ? (replies.at(-1) ?? false) : isReply);
       const before = lists.at(-1) ?? "";
       lists.push(message === "" ? before : digest(`${before} ${message}`));
     }
-    return { messages, lists };
+    return { messages, lists, replies };
   }
 
-  #digestOf(value: JsonObject): string {
-    const known = this.#digestByValue.get(value);
+  #read(value: JsonObject): ReadMessage {
+    const known = this.#readByValue.get(value);
     if (known !== undefined) return known;
     const items = this.#reader.items([value]);
-    const said = items.length === 0 ? "" : digest(items.map((item) => item.digest).join(" "));
-    this.#digestByValue.set(value, said);
-    return said;
+    const read = {
+      digest: items.length === 0 ? "" : digest(items.map((item) => item.digest).join(" ")),
+      isReply: items.some(({ role }) => role === "assistant"),
+    };
+    this.#readByValue.set(value, read);
+    return read;
   }
+}
+
+interface ReadMessage {
+  /** Empty if it says nothing that counts. */
+  readonly digest: string;
+  readonly isReply: boolean;
 }
 
 const digest = (text: string): string => hash("sha256", text, "hex").slice(0, digestChars);

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Provider } from "palimpsest/internal/context/provider-formats";
 import {
   field,
   isArray,
@@ -25,7 +24,6 @@ export interface RequestIdentity {
 }
 
 interface IdentityInput {
-  readonly provider: Provider;
   readonly headers: IncomingHttpHeaders;
   /** A field of the body. */
   readonly field: (name: string) => Json | undefined;
@@ -34,7 +32,7 @@ interface IdentityInput {
 }
 
 /** By headers and fields that the clients send (docs/gateway.md lists them). */
-export function readIdentity({ provider, headers, field: bodyField, lead }: IdentityInput): RequestIdentity {
+export function readIdentity({ headers, field: bodyField, lead }: IdentityInput): RequestIdentity {
   const header = (name: string): string | undefined => readHeader(headers, name);
   const toolNames = [bodyField("tools"), ...lead.map(additionalTools)].flatMap(readToolNames);
   const codex = codexTurn(header("x-codex-turn-metadata"));
@@ -47,7 +45,7 @@ export function readIdentity({ provider, headers, field: bodyField, lead }: Iden
     header("session-id") ??
     header("session_id") ??
     header("x-thread-id") ??
-    (provider === "anthropic" ? undefined : asText(bodyField("prompt_cache_key")));
+    (keyIsSession.test(header("user-agent") ?? "") ? asText(bodyField("prompt_cache_key")) : undefined);
   const agent =
     header("x-claude-code-agent-id") ??
     codex.agent ??
@@ -55,6 +53,9 @@ export function readIdentity({ provider, headers, field: bodyField, lead }: Iden
     header("x-palimpsest-agent");
   return { client: clientName(header), session, agent, hasTools: toolNames.length > 0, toolNames };
 }
+
+/** Codex and pi. For the API the key only routes, and programs have one for all of their users. */
+const keyIsSession = /^(?:codex[_/ -]|pi(?:[/ ]|$))/;
 
 /** More than one value of a header is no identity. */
 const readHeader = (headers: IncomingHttpHeaders, name: string): string | undefined => {
@@ -71,16 +72,16 @@ function claudeCodeSession(metadata: Json | undefined): string | undefined {
   return isObject(parsed) ? textField(parsed, "session_id") : undefined;
 }
 
+/** Threads of one session are its sub-agents, several of which may have the same name. The main one has the session's id. */
 function codexTurn(metadata: string | undefined): { readonly session?: string; readonly agent?: string } {
   const turn = metadata === undefined ? undefined : tryParseJson(metadata);
   if (!isObject(turn)) return {};
-  const session = textField(turn, "session_id");
   const thread = textField(turn, "thread_id");
-  const agent = textField(turn, "agent_name");
-  return {
-    ...(session === undefined && thread === undefined ? {} : { session: session ?? thread ?? "" }),
-    ...(agent === undefined ? {} : { agent }),
-  };
+  const session = textField(turn, "session_id") ?? thread;
+  const agent = [textField(turn, "agent_name"), thread === session ? undefined : thread]
+    .filter((name) => name !== undefined)
+    .join(" ");
+  return { ...(session === undefined ? {} : { session }), ...(agent === "" ? {} : { agent }) };
 }
 
 /** Claude Code says it in the first line of the system prompt. */

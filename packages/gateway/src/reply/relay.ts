@@ -22,7 +22,7 @@ import { readCallInput } from "palimpsest/internal/model/call-input";
  */
 export interface RelayOptions {
   readonly provider: Provider;
-  /** Names of the tools that the client must never see. Offer none to a chat request with `n` above 1. */
+  /** Names of the tools that the client must never see. None for a chat request with `n` above 1. */
   readonly ownTools: ReadonlySet<string>;
   /**
    * Changes the usage that the client is told. It gets the usage so far: with the input side that the beginning of a

@@ -30,6 +30,9 @@ const notReturned: ReadonlySet<string> = new Set([...connectionHeaders, "alt-svc
 /** Headers of ours, such as the gateway's key, are for the gateway alone. */
 const ownHeaderPrefix = "x-palimpsest-";
 
+/** By which a gateway knows its own requests, if they lead back to it. */
+export const hopHeader = "x-palimpsest-hop";
+
 /** What a client sent, without what is for its connection to us. Everything unknown passes. */
 export const forwardHeaders = (headers: IncomingHttpHeaders): Headers =>
   pick(headers, (name) => !notForwarded.has(name) && !name.startsWith(ownHeaderPrefix));

@@ -3,6 +3,9 @@ export const upstreamConnectionsMax = 1_024;
 
 export const connectMsMax = 10_000;
 
+/** For one of them, if all have a reply: longer than a connection takes. */
+export const connectionWaitMsMax = 30_000;
+
 /** Until the head of a reply. A reply that is not streamed has none before its last token: the SDKs wait as long. */
 export const replyHeadMsMax = 600_000;
 

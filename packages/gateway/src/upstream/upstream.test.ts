@@ -3,7 +3,13 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { askForPlainReply, forwardHeaders, returnHeaders } from "./headers.ts";
-import { UpstreamBroken, UpstreamPools, type UpstreamRequest, type UpstreamSummary } from "./upstream.ts";
+import {
+  UpstreamBroken,
+  UpstreamPools,
+  type UpstreamRequest,
+  type UpstreamSummary,
+  type UpstreamTimeouts,
+} from "./upstream.ts";
 import { isPlainText, parseUpstreamUrl } from "./upstream-url.ts";
 
 const closers: (() => Promise<void> | void)[] = [];
@@ -23,7 +29,7 @@ async function serve(listener: RequestListener): Promise<{ readonly url: string;
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
 }
 
-function pools(url: string, options: { readonly headMs?: number; readonly idleMs?: number } = {}) {
+function pools(url: string, options: UpstreamTimeouts = {}) {
   const outcomes: UpstreamSummary[] = [];
   const opened = new UpstreamPools({
     urls: { anthropic: url },
@@ -51,6 +57,22 @@ async function text(body: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 describe("a request to the upstream", () => {
+  it("does not wait for ever for a connection, and is not sent when one is free at last", async () => {
+    const seen: string[] = [];
+    const { url } = await serve((incoming, response) => {
+      seen.push(incoming.url ?? "");
+      response.write("begun");
+      setTimeout(() => response.end(), 300);
+    });
+    const { opened } = pools(url, { connections: 1, waitMs: 50 });
+    const first = await opened.send(request({ path: "/first" }));
+    expect(await opened.send(request({ path: "/second" }))).toMatchObject({ kind: "failed", why: "timeout" });
+    if (first.kind === "reply") expect(await text(first.body)).toBe("begun");
+    const third = await opened.send(request({ path: "/third" }));
+    if (third.kind === "reply") await text(third.body);
+    expect(seen).toEqual(["/first", "/third"]);
+  });
+
   it("has its path behind that of the base URL, its pieces as one body, and its reply as it came", async () => {
     const { url } = await serve((incoming, response) => {
       let body = "";

@@ -3,9 +3,10 @@ import { errorCode } from "palimpsest/internal/store/files/disk";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { type Dispatcher, Pool } from "undici";
 import { ByteQueue } from "./byte-queue.ts";
-import { type Headers, returnHeaders } from "./headers.ts";
+import { type Headers, hopHeader, returnHeaders } from "./headers.ts";
 import {
   connectionIdleMs,
+  connectionWaitMsMax,
   connectMsMax,
   heldReplyBytesMax,
   replyHeadMsMax,
@@ -63,6 +64,8 @@ export interface UpstreamOptions {
   /** Base URLs, as clients write them. They passed `parseUpstreamUrl`. */
   readonly urls: UpstreamUrls;
   readonly timeouts?: UpstreamTimeouts | undefined;
+  /** Sent with each request: see `hopHeader`. */
+  readonly hop?: string | undefined;
   /** Called when a reply has begun, or did not come. */
   readonly onOutcome?: ((outcome: UpstreamSummary) => void) | undefined;
 }
@@ -82,6 +85,9 @@ export interface UpstreamUrls {
 export interface UpstreamTimeouts {
   readonly headMs?: number | undefined;
   readonly idleMs?: number | undefined;
+  readonly waitMs?: number | undefined;
+  /** Connections to one upstream. */
+  readonly connections?: number | undefined;
 }
 
 /** Connections to the upstreams, kept open between requests. HTTP/1.1: a reply of its own connection is never held up by another. */
@@ -89,13 +95,16 @@ export class UpstreamPools implements Upstream {
   readonly #targets: Readonly<Record<keyof UpstreamUrls, Target | undefined>>;
 
   readonly #onOutcome: UpstreamOptions["onOutcome"];
+  readonly #ownHeaders: Headers;
 
-  constructor({ urls, timeouts = {}, onOutcome }: UpstreamOptions) {
+  constructor({ urls, timeouts = {}, hop, onOutcome }: UpstreamOptions) {
+    this.#ownHeaders = hop === undefined ? {} : { [hopHeader]: hop };
     this.#onOutcome = onOutcome;
     this.#targets = { anthropic: openTarget(urls.anthropic, timeouts), openai: openTarget(urls.openai, timeouts) };
   }
 
-  async send(request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
+  async send(given: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
+    const request = { ...given, headers: { ...given.headers, ...this.#ownHeaders } };
     const kind = request.provider === "anthropic" ? "anthropic" : "openai";
     const target = this.#targets[kind];
     if (target === undefined)
@@ -121,14 +130,18 @@ export class UpstreamPools implements Upstream {
 interface Target {
   readonly pool: Pool;
   readonly prefix: string;
+  readonly waitMs: number;
 }
 
-function openTarget(address: string | undefined, { headMs, idleMs }: UpstreamTimeouts): Target | undefined {
+function openTarget(
+  address: string | undefined,
+  { headMs, idleMs, waitMs = connectionWaitMsMax, connections = upstreamConnectionsMax }: UpstreamTimeouts,
+): Target | undefined {
   if (address === undefined) return undefined;
   const url = parseUpstreamUrl(address);
   if (url.kind === "wrong") throw new TypeError(url.message);
   const pool = new Pool(url.origin, {
-    connections: upstreamConnectionsMax,
+    connections,
     pipelining: 1,
     allowH2: false,
     connect: { timeout: connectMsMax },
@@ -136,13 +149,16 @@ function openTarget(address: string | undefined, { headMs, idleMs }: UpstreamTim
     headersTimeout: headMs ?? replyHeadMsMax,
     bodyTimeout: idleMs ?? replyIdleMsMax,
   });
-  return { pool, prefix: url.prefix };
+  return { pool, prefix: url.prefix, waitMs };
 }
 
-function dispatch({ pool, prefix }: Target, request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
+function dispatch(
+  { pool, prefix, waitMs }: Target,
+  request: UpstreamRequest,
+): Promise<UpstreamReply | UpstreamFailure> {
   const { method, path, headers, body, signal } = request;
   if (signal.aborted) return Promise.resolve(cancelled);
-  const handler = new ReplyHandler({ signal, requestBody: body });
+  const handler = new ReplyHandler({ signal, requestBody: body, waitMs });
   try {
     pool.dispatch({ method, path: `${prefix}${path}`, headers, body: toBody(body) }, handler);
   } catch (error) {
@@ -161,6 +177,11 @@ function toBody(body: UpstreamRequest["body"]): Uint8Array | Readable | null {
 
 const cancelled: UpstreamFailure = { kind: "failed", why: "cancelled", message: "The client went away." };
 
+const noConnection: Omit<UpstreamFailure, "kind"> = {
+  why: "timeout",
+  message: "All connections to the upstream are in use.",
+};
+
 /** Turns the callbacks of undici into an outcome and its body. Web streams would cost more for each chunk (docs/dependencies.md). */
 class ReplyHandler implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<UpstreamReply | UpstreamFailure>;
@@ -168,14 +189,19 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #requestBody: UpstreamRequest["body"];
   readonly #body: ByteQueue;
+  readonly #waiting: NodeJS.Timeout;
+  #isGivenUp = false;
   #controller: Dispatcher.DispatchController | undefined;
 
   constructor({
     signal,
     requestBody,
+    waitMs,
   }: {
     readonly signal: AbortSignal;
     readonly requestBody: UpstreamRequest["body"];
+    /** For a connection. */
+    readonly waitMs: number;
   }) {
     const { promise, resolve } = Promise.withResolvers<UpstreamReply | UpstreamFailure>();
     this.outcome = promise;
@@ -184,11 +210,17 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     this.#requestBody = requestBody;
     this.#body = new ByteQueue({ onTake: () => this.#resume(), onCancel: () => this.#cancel() });
     signal.addEventListener("abort", this.#cancel, { once: true });
+    this.#waiting = setTimeout(() => {
+      this.#isGivenUp = true;
+      this.fail(new UpstreamBroken(noConnection));
+    }, waitMs);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    clearTimeout(this.#waiting);
     this.#controller = controller;
     if (this.#signal.aborted) this.#cancel();
+    else if (this.#isGivenUp) controller.abort(new UpstreamBroken(noConnection));
   }
 
   onResponseStart(
@@ -216,6 +248,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   }
 
   fail(error: unknown): void {
+    clearTimeout(this.#waiting);
     this.#signal.removeEventListener("abort", this.#cancel);
     const isOurs =
       this.#signal.aborted || (this.#requestBody instanceof Readable && this.#requestBody.errored !== null);
@@ -230,6 +263,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
 
   /** A request that still waits for a connection has no controller: it is ended when it gets one. */
   readonly #cancel = (): void => {
+    clearTimeout(this.#waiting);
     this.#resolve(cancelled);
     this.#body.end(new UpstreamBroken(cancelled));
     this.#controller?.abort(new UpstreamBroken(cancelled));

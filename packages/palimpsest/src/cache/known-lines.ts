@@ -13,20 +13,20 @@ export class KnownLines {
   in(block: Block): readonly string[] {
     const known = this.#linesByBlock.get(block);
     if (known !== undefined) return known;
-    const lines = [...linesIn(block)];
+    const lines = linesIn(block);
     this.#linesByBlock.set(block, lines);
     return lines;
   }
 }
 
-function linesIn(block: Block): Iterable<string> {
+function linesIn(block: Block): readonly string[] {
   switch (block.type) {
     case "text":
       return longLines(block.text);
     case "tool_use":
-      return Object.values(block.input).flatMap((value) => (typeof value === "string" ? [...longLines(value)] : []));
+      return Object.values(block.input).flatMap((value) => (typeof value === "string" ? longLines(value) : []));
     case "tool_result":
-      return longLines(textIn(block)).take(linesIndexedMax);
+      return longLines(textIn(block), linesIndexedMax);
     default:
       return [];
   }
@@ -34,13 +34,23 @@ function linesIn(block: Block): Iterable<string> {
 
 /** Numbers and arrows before a line come from the reading tool, not from the file. */
 const numbering = /^\s*\d+(?:→|\t|:|\|)\s?/;
+/** Tells most lines without a number at their first character, which is cheaper than the whole expression. */
+const firstLetter = /^[^\s\d]/;
 
-function* longLines(text: string): Generator<string> {
-  for (const raw of text.split("\n")) {
-    if (raw.length < lineCharsMin) continue;
-    const line = raw.replace(numbering, "").trim();
-    if (line.length >= lineCharsMin) yield line;
+/** Plain loops: it looks at every line of every result, while a request waits. */
+function longLines(text: string, countMax = Infinity): readonly string[] {
+  const lines: string[] = [];
+  for (let start = 0; start <= text.length && lines.length < countMax;) {
+    const newline = text.indexOf("\n", start);
+    const end = newline === -1 ? text.length : newline;
+    if (end - start >= lineCharsMin) {
+      const raw = text.slice(start, end);
+      const line = (firstLetter.test(raw) ? raw : raw.replace(numbering, "")).trim();
+      if (line.length >= lineCharsMin) lines.push(line);
+    }
+    start = end + 1;
   }
+  return lines;
 }
 
 function textIn({ content }: ToolResultBlock): string {

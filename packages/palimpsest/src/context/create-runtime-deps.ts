@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { limitsWithin, resolveOffloadLimits, unlimited } from "../layers/1-offload/plan.ts";
 import type { Policy } from "../layers/policy.ts";
@@ -53,7 +53,7 @@ export function createRuntimeDeps({
     return last.resolved;
   };
   return {
-    hash: (text) => createHash("sha256").update(text).digest("hex"),
+    hash: (text) => hash("sha256", text, "hex"),
     // An aborted wait ends early, without an error.
     wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
     random: Math.random,
@@ -73,7 +73,9 @@ export function createRuntimeDeps({
 }
 
 function hasSameFields(before: ModelKnowledge, now: ModelKnowledge): boolean {
-  const valueByName = new Map(Object.entries(before));
-  const fields = Object.entries(now);
-  return fields.length === valueByName.size && fields.every(([name, value]) => valueByName.get(name) === value);
+  const names = Object.keys(now);
+  return (
+    names.length === Object.keys(before).length &&
+    names.every((name) => Reflect.get(before, name) === Reflect.get(now, name))
+  );
 }

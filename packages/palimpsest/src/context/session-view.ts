@@ -12,6 +12,7 @@ import type { StorePorts } from "../ports/store.ts";
 import type { SearchOutcome, SessionSearchOutcome } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
+import { callerCause } from "../schema/receipt.ts";
 import type { ResolvedSettings } from "../settings/resolved-settings.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
 import { LogView } from "./log-view.ts";
@@ -90,7 +91,7 @@ export class SessionView {
       trimmed.kind === "dropped"
         ? await session.edit({
             drafts: [{ type: "snip", entries: trimmed.entries, because }],
-            cause: "caller",
+            cause: callerCause,
             nature: "reduced",
             because,
           })
@@ -98,6 +99,7 @@ export class SessionView {
             summary: trimmed.summary,
             kept: trimmed.kept,
             trigger: "manual",
+            cause: callerCause,
             because,
           });
     if (edited.kind === "edited") await this.#parts.follow?.();

@@ -25,11 +25,12 @@ import type { Tool } from "../ports/tool.ts";
 import type { StorePorts } from "../ports/store.ts";
 import { createWorkingState } from "../ports/working-state.ts";
 import type { SettingName } from "../schema/setting-table.ts";
-import { type GivenSetting, resolveSettings } from "../settings/resolve-settings.ts";
+import { type GivenSetting, resolveSettings, type Settings } from "../settings/resolve-settings.ts";
 import { resolveForModel } from "../settings/resolved-settings.ts";
 import { findModel } from "../tokens/known-models.ts";
 import { buildSystem, toolDefinitions } from "./build-parts.ts";
 import { type AgentStart, ContextAgents, type ForkStart } from "./context-agents.ts";
+import { checkLimit } from "./check-options.ts";
 import { ContextBackground } from "./context-background.ts";
 import { freezePrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
@@ -178,7 +179,7 @@ function buildDeps<P extends Provider>(
 ): AgentDeps {
   const { summarizer, policy } = options;
   const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
-  const settings = resolveSettings([{ givenByName: optionSettings(options) }]);
+  const settings = createOptionSettings(options, model);
   // Read once: later requests of this conversation stay within the known window.
   const recorded = findLargestCount(session.fold);
   const knowledge = () => ({
@@ -187,7 +188,7 @@ function buildDeps<P extends Provider>(
   });
   return {
     ...createRuntimeDeps({
-      settings: () => settings,
+      settings,
       knowledge,
       policy: typeof policy === "object" ? policy : undefined,
     }),
@@ -210,9 +211,38 @@ function buildDeps<P extends Provider>(
   };
 }
 
+/** The settings of now: limits that the caller gave as functions may change with each request. */
+function createOptionSettings<P extends Provider>(options: ContextOptions<P>, model: () => string): () => Settings {
+  let last: (OptionLimits & { readonly settings: Settings }) | undefined;
+  return () => {
+    const limits = readLimits(options, model());
+    const { contextTokens, outputTokensMax } = limits;
+    if (last === undefined || last.contextTokens !== contextTokens || last.outputTokensMax !== outputTokensMax)
+      last = { ...limits, settings: resolveSettings([{ givenByName: optionSettings(options, limits) }]) };
+    return last.settings;
+  };
+}
+
+interface OptionLimits {
+  readonly contextTokens: number | undefined;
+  readonly outputTokensMax: number;
+}
+
+function readLimits<P extends Provider>(options: ContextOptions<P>, model: string): OptionLimits {
+  const contextTokens =
+    typeof options.contextTokens === "function" ? options.contextTokens(model) : options.contextTokens;
+  const given = typeof options.outputTokensMax === "function" ? options.outputTokensMax() : options.outputTokensMax;
+  checkLimit("contextTokens", contextTokens);
+  checkLimit("outputTokensMax", given);
+  return { contextTokens, outputTokensMax: given ?? replyTokensFor(model, contextTokens) };
+}
+
 /** The caller's options have the rank of command-line flags: they override everything else. */
-function optionSettings<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, GivenSetting> {
-  const { contextTokens, outputTokensMax = replyTokensFor(options), saving } = options;
+function optionSettings<P extends Provider>(
+  options: ContextOptions<P>,
+  { contextTokens, outputTokensMax }: OptionLimits,
+): ReadonlyMap<SettingName, GivenSetting> {
+  const { saving } = options;
   const policy = typeof options.policy === "string" ? options.policy : undefined;
   const valueByName = { contextTokens, outputTokensMax, policy, saving };
   const settings = (["contextTokens", "outputTokensMax", "policy", "saving"] as const).flatMap((name) => {
@@ -224,7 +254,7 @@ function optionSettings<P extends Provider>(options: ContextOptions<P>): Readonl
   return new Map(settings);
 }
 
-function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }: ContextOptions<P>): number {
+function replyTokensFor(model: string, contextTokens = Infinity): number {
   const modelMax = findModel(model)?.outputTokensMax ?? Infinity;
   return Math.floor(Math.min(replyTokensDefault, modelMax, contextTokens * replyShareMax));
 }

@@ -58,10 +58,14 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   for (const [name, value] of Object.entries({ clock, ids }))
     if (value !== undefined && typeof value !== "function") throw wrongOption(name, "a function without parameters");
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
-    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
-      throw wrongOption(name, "a whole number above 0");
+    if (typeof value !== "function") checkLimit(name, value);
   if (session !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,179}$/.test(session))
     throw wrongOption("session", "at most 180 letters, digits, dots, dashes and underscores");
+}
+
+export function checkLimit(name: string, value: number | undefined): void {
+  if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
+    throw wrongOption(name, "a whole number above 0");
 }
 
 function checkBackground(background: BackgroundOptions): void {

@@ -28,10 +28,10 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly hiddenTools?: readonly string[];
   /** In the format of the Messages API. */
   readonly thinking?: { readonly type: string };
-  /** The model's window; by default what is known about the model. */
-  readonly contextTokens?: number;
-  /** The limit of one reply. */
-  readonly outputTokensMax?: number;
+  /** The model's window; by default what is known about the model. A function is asked again for each request. */
+  readonly contextTokens?: number | ((model: string) => number | undefined);
+  /** The limit of one reply. A function is asked again for each request. */
+  readonly outputTokensMax?: number | (() => number | undefined);
   /** The session's name: resumed if the store has it, else created. By default a new session. */
   readonly session?: string;
   /** By default in memory. */

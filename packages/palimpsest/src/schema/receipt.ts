@@ -20,6 +20,9 @@ export interface ReceiptLine {
   readonly tokensAfter: Tokens;
 }
 
+/** The cause of an edit that only follows what the caller did to its own list. */
+export const callerCause = "caller";
+
 export interface Receipt {
   readonly edits: readonly EntryId[];
   readonly cause: string;

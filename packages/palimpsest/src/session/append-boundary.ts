@@ -28,6 +28,8 @@ export interface BoundaryInput extends Pick<EditInput, "because" | "figures" | "
    */
   readonly server?: SummaryBlockDraft;
   readonly trigger: "auto" | "manual";
+  /** For its receipt; by default the trigger. */
+  readonly cause?: string | undefined;
   /** What stays verbatim after the summary, first and last entry included. */
   readonly kept?: { readonly head: EntryId; readonly tail: EntryId } | undefined;
   /** Replaces `kept` if the entries that stay are not contiguous. */
@@ -77,7 +79,7 @@ export async function appendBoundaryAt(
 
 const boundaryEdit = (input: BoundaryInput, place: BoundaryPlace): EditInput => ({
   drafts: boundaryDrafts(input, place),
-  cause: input.trigger,
+  cause: input.cause ?? input.trigger,
   nature: "summarised",
   because: input.because,
   figures: input.figures,

@@ -18,7 +18,7 @@ it("13. Receipts and undo: a branch has a receipt: what it left is dropped, what
   if (source === undefined) return expect.unreachable();
   const { fold } = session;
   const edits = await pastReceipts(fold, source);
-  expect(edits).toMatchObject([{ kind: "branch", receipt: undefined }]);
+  expect(edits).toMatchObject([{ kind: "branch", by: "caller", receipt: undefined }]);
   const [branch] = await addComputedReceipts(deps, { source, origin: "ours", fold, edits });
   expect(before.size).toBe(4);
   expect(branch?.receipt?.entries).toEqual({ kept: 2, dropped: 2 });
@@ -69,7 +69,7 @@ it("13. Receipts and undo: a boundary that another agent wrote has one: what its
   const deps = testDeps();
   const { fold } = await openCounted(deps, { source, origin: "foreign" });
   const edits = await pastReceipts(fold, source);
-  expect(edits).toMatchObject([{ kind: "boundary", receipt: undefined }]);
+  expect(edits).toMatchObject([{ kind: "boundary", by: "engine", receipt: undefined }]);
   const [computed] = await addComputedReceipts(deps, { source, origin: "foreign", fold, edits });
   expect(computed).toMatchObject({ cause: "auto", receipt: { entries: { summarised: 2, kept: 1, added: 1 } } });
   expect(computed?.receipt?.tokensAfter).toBeLessThan((computed?.receipt?.tokensBefore ?? 0) / 4);

@@ -4,7 +4,7 @@ import type { EditKind } from "../schema/edit.ts";
 import { editReason, editCause, editCount, isListed } from "../schema/edit-kinds.ts";
 import type { EditEntry } from "../schema/entry.ts";
 import { field, isObject, parseJson } from "../schema/json.ts";
-import { readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
+import { callerCause, readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
 import type { Fold } from "../transcript/fold.ts";
 import type { LoggedEntry } from "../transcript/read-lines.ts";
 import type { Path } from "../transcript/path.ts";
@@ -24,6 +24,11 @@ export interface RecordedEdit {
   /** Timestamp in the log. */
   readonly at: string;
   readonly state: "in force" | "undone";
+  /**
+   * Who changed the conversation. `caller`: a branch, or what the caller took out of its own list. What that removed is
+   * nothing that the engine saved.
+   */
+  readonly by: "engine" | "caller";
   /** The rule that made the edit, or what requested it. */
   readonly cause: string | undefined;
   readonly because: string | undefined;
@@ -152,11 +157,13 @@ async function loggedBefore(path: Path, whole: FollowedLog["whole"]): Promise<re
 }
 
 function toKeptEdit({ id, edit, timestamp = "" }: EditEntry, receipt?: RecordedReceipt): KeptEdit {
+  const cause = receipt?.cause ?? editCause(edit);
   return {
     id,
     kind: edit.type,
     at: timestamp,
-    cause: receipt?.cause ?? editCause(edit),
+    by: edit.type === "branch" || cause === callerCause ? "caller" : "engine",
+    cause,
     because: receipt?.because ?? editReason(edit),
     count: editCount(edit),
     receipt,

@@ -17,6 +17,12 @@ export const tailChunkBytes = bytes(64 * kib);
  */
 export const tornLineParsedBytesMax = bytes(32 * mib);
 
+/**
+ * Up to this size data is written on this thread: the system's cache takes it in some 20 µs, and the way to another thread
+ * and back takes several times as long. A sync is always another thread's.
+ */
+export const directWriteBytesMax = bytes(64 * kib);
+
 // The list of sessions.
 
 /** Listing reads this much at each end of a transcript, however long it is: prompts and titles are near the ends. */

@@ -85,6 +85,11 @@ export class Flattener {
     return this.#messages;
   }
 
+  /** The entry that each block of `groups` comes from. */
+  get sources(): readonly (readonly EntryId[])[] {
+    return this.#groups.map(({ sources }) => sources);
+  }
+
   get open(): ReadonlySet<ToolUseId> {
     return this.#open;
   }

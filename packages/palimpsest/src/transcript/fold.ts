@@ -125,11 +125,9 @@ export class Fold {
     return this.#flattener.groups;
   }
 
-  /** The entry that each block of `messages` comes from. */
+  /** The entry that each block of `messages` comes from. Live until the next append. */
   get sources(): readonly (readonly EntryId[])[] {
-    const sources: EntryId[][] = this.messages.map(() => []);
-    for (const { entry, message } of this.#flattener.shown()) sources[message]?.push(entry);
-    return sources;
+    return this.#flattener.sources;
   }
 
   get openCalls(): ReadonlySet<ToolUseId> {

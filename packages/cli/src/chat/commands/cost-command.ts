@@ -172,8 +172,8 @@ export interface Reductions {
 export function computeReductions(path: readonly Entry[], edits: readonly RecordedEdit[]): Reductions {
   const roundsByEdit = roundsSinceEdit(path);
   let sum: Reductions = { edits: 0, tokens: 0, savedInputTokens: 0 };
-  for (const { id, kind, state, receipt } of edits) {
-    if (state === "undone" || receipt === undefined) continue;
+  for (const { id, kind, state, by, receipt } of edits) {
+    if (state === "undone" || by === "caller" || receipt === undefined) continue;
     const { now, perRound, readRate } = receipt.price;
     // What the provider withholds stays in the messages: only the price shows that it is gone.
     const isPricedOnly = isWithholdingKind(kind) && perRound > 0 && readRate > 0;

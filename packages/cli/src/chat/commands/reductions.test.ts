@@ -19,6 +19,7 @@ const recorded = (id: string, over: Partial<RecordedEdit> = {}): RecordedEdit =>
   kind: "clear",
   at: "",
   state: "in force",
+  by: "engine",
   cause: undefined,
   because: undefined,
   count: 1,
@@ -54,10 +55,11 @@ test("what is deleted in the provider's cache counts by its price: the messages 
   expect(sum).toEqual({ edits: 1, tokens: 6_000, savedInputTokens: 1_200 });
 });
 
-test("what was undone, has no receipt or shows more than before counts for nothing", () => {
+test("what was undone, the caller removed itself, has no receipt or shows more than before counts for nothing", () => {
   const grown = recorded("e").receipt;
   const edits = [
     recorded("e", { state: "undone" }),
+    recorded("e", { by: "caller" }),
     recorded("e", { receipt: undefined }),
     recorded("e", { receipt: grown && { ...grown, tokensAfter: tokens(20_000) } }),
   ];

@@ -1,9 +1,12 @@
+import { dirname } from "node:path";
 import { openWorkspace } from "../../host/workspace.ts";
 import type { SessionSummary } from "palimpsest/internal/ports/store";
 import { command } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
 import { formatBytes } from "palimpsest/internal/text/format-count";
-import { clip } from "../../text/format.ts";
+import { homeFolder } from "palimpsest/internal/store/files/project";
+import { listProjects } from "palimpsest/internal/store/files/list-sessions";
+import { clip, clipStart } from "../../text/format.ts";
 import { type Column, table } from "../../text/table.ts";
 
 export const listCommand = command({
@@ -22,13 +25,15 @@ export const listCommand = command({
           : "This project has no sessions yet; --all lists those of every project.\n",
       );
     } else {
-      await context.out.write(listText(sessions, context.out.columns ?? 100));
+      const project = options.all ? projectCell(await listProjects(homeFolder(context.env))) : undefined;
+      await context.out.write(listText(sessions, { project, columns: context.out.columns ?? 100 }));
     }
     return exitCode.fine;
   },
 });
 
-type Cell = Column & { readonly of: (session: SessionSummary) => string };
+type ListedSession = SessionSummary & { readonly fullPath: string };
+type Cell = Column & { readonly of: (session: ListedSession) => string };
 
 const id: Cell = { title: "session", of: ({ sessionId }) => sessionId.slice(0, 8) };
 const messages: Cell = {
@@ -36,12 +41,12 @@ const messages: Cell = {
   align: "right",
   of: ({ messageCount }) => (messageCount === undefined ? "?" : String(messageCount)),
 };
+const branch: Cell = { title: "branch", of: ({ gitBranch }) => clip(gitBranch ?? "-", 16) };
 const wide: readonly Cell[] = [
   id,
   { title: "modified", of: ({ modified }) => modified.slice(0, 16).replace("T", " ") },
   messages,
   { title: "size", align: "right", of: ({ sizeBytes }) => formatBytes(sizeBytes) },
-  { title: "branch", of: ({ gitBranch }) => clip(gitBranch ?? "-", 16) },
 ];
 const narrow: readonly Cell[] = [id, { title: "modified", of: ({ modified }) => modified.slice(0, 10) }, messages];
 
@@ -49,9 +54,25 @@ const narrow: readonly Cell[] = [id, { title: "modified", of: ({ modified }) => 
 const wideColumnsMin = 80;
 const titleCharsMin = 16;
 
-/** The title gets what the other columns leave. */
-function listText(sessions: readonly SessionSummary[], columns: number): string {
-  const cells = columns < wideColumnsMin ? narrow : wide;
+/** By where the transcript is: the folder that a session names is that of the process that wrote it, such as a gateway. */
+function projectCell(
+  projects: readonly { readonly folder: string; readonly slug: string; readonly root?: string | undefined }[],
+): Cell {
+  const nameByFolder = new Map(projects.map(({ folder, slug, root }) => [folder, root ?? slug]));
+  return {
+    title: "project",
+    of: ({ fullPath }) => clipStart(nameByFolder.get(dirname(fullPath)) ?? "-", projectCharsMax),
+  };
+}
+
+const projectCharsMax = 28;
+
+/** The title gets what the other columns leave. With sessions of every project, the project says more than the branch. */
+function listText(
+  sessions: readonly ListedSession[],
+  { project, columns }: { readonly project: Cell | undefined; readonly columns: number },
+): string {
+  const cells = columns < wideColumnsMin ? narrow : [...wide, project ?? branch];
   const rows = sessions.map((session) => cells.map(({ of }) => of(session)));
   const widths = cells.map(({ title }, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const room = Math.max(titleCharsMin, columns - widths.reduce((sum, width) => sum + width + 2, 0));

@@ -117,7 +117,7 @@ export class AdapterContext<P extends Provider> {
     return { ...prepared, outgoing: context.outgoing() };
   }
 
-  async #open({ model, system, tools, thinking, outputTokensMax }: FrameworkRequest<P>): Promise<Context<P>> {
+  async #open({ model, system, tools, thinking }: FrameworkRequest<P>): Promise<Context<P>> {
     if (this.#opened === undefined) {
       this.#opened = openContext<P>({
         ...this.#options,
@@ -126,7 +126,7 @@ export class AdapterContext<P extends Provider> {
         system,
         tools,
         ...(thinking === undefined ? {} : { thinking }),
-        ...(outputTokensMax === undefined ? {} : { outputTokensMax }),
+        outputTokensMax: () => this.#newest?.outputTokensMax,
       });
       this.#sent = { model, system: collectValues([system]), tools: collectValues(tools) };
     }

@@ -16,7 +16,8 @@ import type { KnownItem, KnownItems } from "./known-items.ts";
 import { HiddenCalls } from "./hidden-calls.ts";
 import { JoinedTexts } from "./joined-texts.ts";
 import { digestWithoutDistance, MessageReader, type SyncItem } from "./message-reader.ts";
-import { outgoingList, type OutgoingMessage } from "./outgoing-list.ts";
+import type { OutgoingMessage } from "./outgoing-list.ts";
+import { OutgoingLists } from "./outgoing-lists.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
 import { type BranchPlan, planSync, type SyncPlan, type TrimPlan } from "./plan.ts";
 
@@ -33,6 +34,7 @@ export class ConversationSync {
   readonly #known: KnownItems;
   readonly #reader: MessageReader;
   readonly #hidden: HiddenCalls;
+  readonly #outgoing = new OutgoingLists();
   readonly #joined: JoinedTexts;
   /** The newest list. */
   #list: { readonly items: readonly SyncItem[]; readonly length: number } | undefined;
@@ -121,20 +123,22 @@ export class ConversationSync {
   ): readonly OutgoingMessage[] | undefined {
     this.#catchUp();
     const { path, sources, projection } = this.#session.fold;
-    const line = this.#known.line.slice(0, this.#list?.items.length);
-    if (this.#list === undefined || line.length < this.#list.items.length) return undefined;
-    return outgoingList({
-      ...this.#list,
+    const { line } = this.#known;
+    const list = this.#list;
+    if (list === undefined || line.length < list.items.length) return undefined;
+    let withoutThinking: ReadonlySet<EntryId> | undefined;
+    return this.#outgoing.next({
+      ...list,
       messages: request?.messages ?? [],
       breakpoints: request?.breakpoints ?? [],
       sources,
-      entries: line.map(({ entry }) => entry),
+      entries: list.items.map((_, at) => line[at]?.entry),
       isSame: (block, item) => this.#isSame(block, item),
       isSummary: (entry) => {
         const found = path.find(entry)?.entry;
         return found?.kind === "user" && found.summary;
       },
-      withoutThinking: findEntriesWithoutThinking(projection.items),
+      isWithoutThinking: (entry) => (withoutThinking ??= findEntriesWithoutThinking(projection.items)).has(entry),
     });
   }
 

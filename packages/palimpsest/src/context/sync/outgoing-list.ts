@@ -38,8 +38,8 @@ export interface OutgoingInput {
   readonly isSame: (block: Block, item: SyncItem) => boolean;
   /** Holds the caller's own summary, which is the context's text with the same meaning. */
   readonly isSummary: (entry: EntryId) => boolean;
-  /** Entries before which an edit left out thinking. */
-  readonly withoutThinking: ReadonlySet<EntryId>;
+  /** Whether an edit left out thinking before the entry. */
+  readonly isWithoutThinking: (entry: EntryId) => boolean;
 }
 
 /** A block of the view, and the message of the list that it belongs to. */
@@ -53,6 +53,28 @@ interface ShownBlock {
   owner: number | undefined;
 }
 
+/** A point that divides the list: nothing before it depends on what comes behind. */
+export interface Checkpoint {
+  /** How many messages of the view, items of the list and messages to send are before it. */
+  readonly group: number;
+  readonly item: number;
+  readonly sent: number;
+  /** The last message of the list before it; -1 if there is none. */
+  readonly owner: number;
+}
+
+export const beginning: Checkpoint = { group: 0, item: 0, sent: 0, owner: -1 };
+
+export interface FoundList {
+  readonly sent: readonly OutgoingMessage[];
+  /** In their order. */
+  readonly checkpoints: readonly Checkpoint[];
+}
+
+/** A request must begin with a message of the user: the view may have one more than the transcript. */
+export const messagesAhead = ({ messages, sources }: Pick<OutgoingInput, "messages" | "sources">): number =>
+  messages.length - sources.length;
+
 /**
  * The view in the caller's own messages: each of them that the view shows unchanged stays as the caller wrote it, with all
  * of its fields. Undefined if the view does not follow the order of the list; then it has to be sent as it is.
@@ -60,39 +82,63 @@ interface ShownBlock {
  * A message is made anew if the view shows less of it or something else, or if a call that the caller never saw belongs
  * into it. What belongs to no message of the list (a summary, a reminder) becomes a message of its own.
  */
-export function outgoingList(input: OutgoingInput): readonly OutgoingMessage[] | undefined {
-  const shown = readShown(input);
-  const changed = findChanged(input, shown);
+export const outgoingList = (input: OutgoingInput): readonly OutgoingMessage[] | undefined =>
+  listFrom(input, beginning)?.sent;
+
+/** What is behind the checkpoint. Undefined also if that depends on what is before it. */
+export function listFrom(input: OutgoingInput, start: Checkpoint): FoundList | undefined {
+  const shown = readShown(input, start);
+  if (shown === undefined) return undefined;
+  const changed = findChanged(input, { shown, from: start.item });
   assignOwners(shown, (owner) => changed.add(owner));
-  const leads = leadMessages(input);
+  const leads = leadMessages(input, start.item);
   for (const lead of leads.values())
     if (lead.some((message) => changed.has(message))) for (const message of lead) changed.add(message);
   const [first] = shown;
-  if (first?.owner !== undefined && input.items[first.item ?? -1]?.role === "system") changed.add(first.owner);
+  if (start === beginning && first?.owner !== undefined && input.items[first.item ?? -1]?.role === "system")
+    changed.add(first.owner);
   const sent: OutgoingMessage[] = [];
-  let last = -1;
+  const checkpoints: Checkpoint[] = [];
+  let last = start.owner;
+  let group = start.group - 1;
   /** The last message of a summary that was just sent. What follows the summary in that message is sent with it. */
   let leadEnd: number | undefined;
   for (const run of runsByOwner(shown)) {
-    const { owner } = run[0];
+    const [{ owner, item, group: runGroup }] = run;
     const isMade = owner === undefined || changed.has(owner);
     if (owner !== undefined && owner === leadEnd && !isMade) continue;
     if (owner !== undefined && owner <= last) return undefined;
+    if (runGroup > group && item !== undefined && beginsMessage(input, item))
+      checkpoints.push({ group: runGroup, item, sent: start.sent + sent.length, owner: last });
+    group = run.at(-1)?.group ?? group;
     const lead = owner === undefined ? undefined : leads.get(owner);
-    if (isMade) sent.push(...makeMessages(run, { owner, items: input.items }));
-    else sent.push(...(lead ?? [owner]).map((at) => giveMessage(at, { run, items: input.items })));
+    if (isMade) {
+      const made = makeMessages(run, { owner, items: input.items });
+      sent.push(...(owner === undefined ? made : withEmptyBefore(made, emptyBefore(owner, input))));
+    } else
+      for (const at of lead ?? [owner])
+        sent.push(...emptyBefore(at, input), giveMessage(at, { run, items: input.items }));
     leadEnd = isMade ? undefined : lead?.at(-1);
     last = leadEnd ?? owner ?? last;
   }
-  return withEmptyMessages(sent, input);
+  const lastTracked = input.items.findLast(isTracked)?.message ?? -1;
+  if (last === lastTracked) sent.push(...emptyBefore(input.length, input));
+  return { sent, checkpoints };
 }
 
+/** Whether the item is the first of its message and of its entry. */
+const beginsMessage = ({ items, entries }: OutgoingInput, at: number): boolean =>
+  items[at - 1]?.message !== items[at]?.message && (at === 0 || entries[at - 1] !== entries[at]);
+
 /** The caller's own summary is one entry, but may be several messages: all of them, by the first. */
-function leadMessages({ items, entries, isSummary }: OutgoingInput): ReadonlyMap<number, readonly number[]> {
+function leadMessages(
+  { items, entries, isSummary }: OutgoingInput,
+  from: number,
+): ReadonlyMap<number, readonly number[]> {
   const leads = new Map<number, readonly number[]>();
   let lead: number[] = [];
-  for (const [at, { message }] of items.entries()) {
-    const entry = entries[at];
+  for (let at = from; at < items.length; at += 1) {
+    const [message, entry] = [items[at]?.message ?? -1, entries[at]];
     const isContinued = entry !== undefined && entry === entries[at - 1];
     if (!isContinued) lead = [message];
     else if (message !== lead.at(-1) && isSummary(entry)) leads.set(lead[0] ?? message, (lead = [...lead, message]));
@@ -100,21 +146,24 @@ function leadMessages({ items, entries, isSummary }: OutgoingInput): ReadonlyMap
   return leads;
 }
 
-function readShown({ messages, sources, items, entries, breakpoints }: OutgoingInput): readonly ShownBlock[] {
-  const unshown = new UnshownItems(items, entries);
-  // A request must begin with a message of the user: the view may have one more than the transcript.
-  const ahead = messages.length - sources.length;
+/** Undefined if something that is shown behind the checkpoint is in the list before it. */
+function readShown(input: OutgoingInput, start: Checkpoint): readonly ShownBlock[] | undefined {
+  const { messages, sources, items, entries, breakpoints } = input;
+  const unshown = new UnshownItems({ items, entries, from: start.item });
+  const ahead = messagesAhead(input);
   const shown: ShownBlock[] = [];
-  messages.forEach(({ role, content }, group) => {
+  for (let group = start.group; group < messages.length; group += 1) {
+    const { role, content } = messages[group] ?? { role: "user", content: [] };
     const from = sources[group - ahead] ?? [];
     const marks = breakpoints.filter(({ place }) => place.part === "messages" && place.message === group);
-    content.forEach((block, at) => {
+    for (const [at, block] of content.entries()) {
       const entry = from[at];
       const item = entry === undefined || isThinking(block) ? undefined : unshown.take(entry);
+      if (item === undefined && entry !== undefined && unshown.isBeforeStart(entry)) return undefined;
       const owner = item === undefined ? undefined : items[item]?.message;
       shown.push({ role, block, group, mark: marks.find(({ place }) => place.at === at)?.lifetime, item, owner });
-    });
-  });
+    }
+  }
   return shown;
 }
 
@@ -122,13 +171,23 @@ function readShown({ messages, sources, items, entries, breakpoints }: OutgoingI
 class UnshownItems {
   readonly #items: OutgoingInput["items"];
   readonly #entries: OutgoingInput["entries"];
+  readonly #from: number;
   /** Before this one, all are taken. */
-  #next = 0;
+  #next: number;
   #byEntry: Map<EntryId, number[]> | undefined;
 
-  constructor(items: OutgoingInput["items"], entries: OutgoingInput["entries"]) {
+  /** `from`: the items before it belong to other blocks. */
+  constructor({ items, entries, from }: Pick<OutgoingInput, "items" | "entries"> & { readonly from: number }) {
     this.#items = items;
     this.#entries = entries;
+    this.#from = from;
+    this.#next = from;
+  }
+
+  /** Whether an item before the first one is of this entry. */
+  isBeforeStart(entry: EntryId): boolean {
+    const at = this.#from === 0 ? -1 : this.#entries.indexOf(entry);
+    return at !== -1 && at < this.#from;
   }
 
   /** The first one that the entry holds. Costs a comparison while the view has all of the list. */
@@ -159,23 +218,27 @@ const isTracked = (item: SyncItem | undefined): item is SyncItem =>
   item !== undefined && (item.block.type !== "unknown" || item.role === "system");
 
 /** Messages of the list that are not shown as they are. */
-function findChanged(input: OutgoingInput, shown: readonly ShownBlock[]): Set<number> {
-  const { items, entries, isSame, isSummary, withoutThinking } = input;
-  const isShown = new Uint8Array(items.length);
+function findChanged(
+  input: OutgoingInput,
+  { shown, from }: { readonly shown: readonly ShownBlock[]; readonly from: number },
+): Set<number> {
+  const { items, entries, isSame, isSummary, isWithoutThinking } = input;
+  const isShown = new Uint8Array(items.length - from);
   for (const { block, item } of shown) {
     const of = item === undefined ? undefined : items[item];
-    if (item !== undefined && of !== undefined && (of.role === "system" || isSame(block, of))) isShown[item] = 1;
+    if (item !== undefined && of !== undefined && (of.role === "system" || isSame(block, of))) isShown[item - from] = 1;
   }
   let shownEntries: ReadonlySet<EntryId | undefined> | undefined;
   const changed = new Set<number>();
-  items.forEach((item, at) => {
-    const entry = entries[at];
-    if (item.thinking.length > 0 && entry !== undefined && withoutThinking.has(entry)) changed.add(item.message);
-    if (isShown[at] === 1 || !isTracked(item)) return;
+  for (let at = from; at < items.length; at += 1) {
+    const [item, entry] = [items[at], entries[at]];
+    if (item === undefined) continue;
+    if (item.thinking.length > 0 && entry !== undefined && isWithoutThinking(entry)) changed.add(item.message);
+    if (isShown[at - from] === 1 || !isTracked(item)) continue;
     shownEntries ??= new Set(shown.map((one) => (one.item === undefined ? undefined : entries[one.item])));
     const isOwnSummary = entry !== undefined && shownEntries.has(entry) && isSummary(entry);
     if (!isOwnSummary) changed.add(item.message);
-  });
+  }
   return changed;
 }
 
@@ -291,40 +354,6 @@ function withCallerIds(block: Block, item: SyncItem | undefined): Block {
 }
 
 /**
- * Messages in which the context tracks nothing, such as reasoning, stay where the message after them stays; at the end of
- * the list, where the one before them stays.
- */
-function withEmptyMessages(
-  sent: readonly OutgoingMessage[],
-  { items, length }: OutgoingInput,
-): readonly OutgoingMessage[] {
-  const tracked = new Set(items.flatMap((item) => (isTracked(item) ? [item.message] : [])));
-  const lastTracked = items.findLast(isTracked)?.message ?? -1;
-  if (tracked.size === length) return sent;
-  const all: OutgoingMessage[] = [];
-  let last = -1;
-  for (let at = 0; at < sent.length;) {
-    const place = placeOf(sent[at]);
-    const end = place === undefined ? at + 1 : endOfPlace(sent, at);
-    const messages = sent.slice(at, end);
-    all.push(...(place === undefined ? messages : withEmptyBefore(messages, emptyBefore(place, tracked))));
-    last = place ?? last;
-    at = end;
-  }
-  if (last === lastTracked) all.push(...emptyBefore(length, tracked));
-  return all;
-}
-
-const placeOf = (message: OutgoingMessage | undefined): number | undefined =>
-  message?.kind === "given" ? message.at : message?.of;
-
-function endOfPlace(sent: readonly OutgoingMessage[], from: number): number {
-  let end = from + 1;
-  while (end < sent.length && placeOf(sent[end]) === placeOf(sent[from])) end += 1;
-  return end;
-}
-
-/**
  * If a message is made of several replies, because of calls that the caller never saw, each reply has one of the empty
  * messages right before it, and the last has the rest. If there are too few, the last has all.
  */
@@ -344,8 +373,24 @@ function withEmptyBefore(
   });
 }
 
-function emptyBefore(place: number, tracked: ReadonlySet<number>): readonly OutgoingMessage[] {
-  let first = place;
-  while (first > 0 && !tracked.has(first - 1)) first -= 1;
-  return Array.from({ length: place - first }, (_, at) => ({ kind: "given", at: first + at }));
+/**
+ * Messages in which the context tracks nothing, such as reasoning, stay where the message after them stays; at the end of
+ * the list, where the one before them stays.
+ */
+function emptyBefore(place: number, { items }: Pick<OutgoingInput, "items">): readonly OutgoingMessage[] {
+  let at = firstItemFrom(items, place) - 1;
+  while (at >= 0 && !isTracked(items[at])) at -= 1;
+  const first = (items[at]?.message ?? -1) + 1;
+  return Array.from({ length: place - first }, (_, nth) => ({ kind: "given", at: first + nth }));
+}
+
+/** The index of the first item of this message or a later one. Items are in the order of their messages. */
+function firstItemFrom(items: OutgoingInput["items"], message: number): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((items[middle]?.message ?? Infinity) < message) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -19,10 +19,21 @@ interface WriteInput {
   readonly outgoing: readonly OutgoingMessage[];
   /** The caller's message at an index of its list. */
   readonly valueAt: (at: number) => JsonObject | undefined;
+  /** What was written for the lists before: messages that are the same objects are not written again. */
+  readonly written?: WrittenMessages | undefined;
 }
 
+/** By message: what the context made, and the caller's message that it replaces. */
+export type WrittenMessages = WeakMap<
+  OutgoingMessage,
+  { readonly instead: JsonObject | undefined; readonly values: readonly JsonObject[] }
+>;
+
 /** A request in its provider's format: the caller's own messages, and what the context made. */
-export function writeOutgoing(provider: Provider, { outgoing, valueAt }: WriteInput): readonly WrittenMessage[] {
+export function writeOutgoing(
+  provider: Provider,
+  { outgoing, valueAt, written: known }: WriteInput,
+): readonly WrittenMessage[] {
   const written: WrittenMessage[] = [];
   for (const [at, message] of outgoing.entries()) {
     const { marks = [] } = message;
@@ -36,8 +47,13 @@ export function writeOutgoing(provider: Provider, { outgoing, valueAt }: WriteIn
     // What replaces one message may be several: its fields and marks belong to the last of them.
     const isLast = after?.kind !== "made" || after.of !== of;
     const instead = of !== undefined && isLast ? valueAt(of) : undefined;
-    for (const value of writeMessage(provider, { message: message.message, instead }))
-      written.push({ value, given: undefined, marks });
+    const before = known?.get(message);
+    const values =
+      before !== undefined && before.instead === instead
+        ? before.values
+        : writeMessage(provider, { message: message.message, instead });
+    known?.set(message, { instead, values });
+    for (const value of values) written.push({ value, given: undefined, marks });
   }
   return written;
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { writeSync } from "node:fs";
 import {
   type FileHandle,
   chmod,
@@ -14,6 +15,7 @@ import {
 } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { WriteFailure } from "../../ports/blobs.ts";
+import { directWriteBytesMax } from "../limits.ts";
 
 export const fileMode = 0o600;
 export const folderMode = 0o700;
@@ -71,12 +73,27 @@ type WriteAllOutcome =
   | { readonly kind: "all" }
   | { readonly kind: "part"; readonly written: number; readonly error: unknown };
 
+/** Writes at the end or the file's position. Returns how many bytes the system took. */
+export type WriteBytes = (data: Uint8Array, offset: number, length: number) => number | Promise<number>;
+
+/** A small write is made on this thread: see `directWriteBytesMax`. */
+const writeTo =
+  (file: FileHandle): WriteBytes =>
+  (data, offset, length) =>
+    length <= directWriteBytesMax
+      ? writeSync(file.fd, data, offset, length, null)
+      : file.write(data, offset, length, null).then(({ bytesWritten }) => bytesWritten);
+
 /** Uses one write call unless the system accepts only part of the data. */
-export async function writeAll(file: FileHandle, data: Uint8Array): Promise<WriteAllOutcome> {
+export async function writeAll(
+  file: FileHandle,
+  data: Uint8Array,
+  write: WriteBytes = writeTo(file),
+): Promise<WriteAllOutcome> {
   let written = 0;
   while (written < data.byteLength) {
     try {
-      const { bytesWritten } = await file.write(data, written, data.byteLength - written, null);
+      const bytesWritten = await write(data, written, data.byteLength - written);
       if (bytesWritten === 0)
         return { kind: "part", written, error: Object.assign(new Error("nothing was written"), { code: "EIO" }) };
       written += bytesWritten;

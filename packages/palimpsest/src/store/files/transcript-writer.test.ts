@@ -35,16 +35,16 @@ async function make(options: {
     calls.push("write");
     const take = takes.shift() ?? "all";
     if (take instanceof Error) throw take;
-    return await file.write(data, offset, take === "all" ? length : Math.min(take, length), null);
+    return (await file.write(data, offset, take === "all" ? length : Math.min(take, length), null)).bytesWritten;
   };
   const datasync = async () => {
     calls.push("sync");
     const sync = syncs.shift();
     if (sync instanceof Error) throw sync;
   };
-  const faulty = { write, datasync, close: () => file.close() } as unknown as FileHandle;
+  const faulty = { datasync, close: () => file.close() } as unknown as FileHandle;
   const { durability = "turn", lease = held } = options;
-  const own = { id: sessionId("s"), path, file: faulty, size: bytes(0), origin: "created" } as const;
+  const own = { id: sessionId("s"), path, file: faulty, write, size: bytes(0), origin: "created" } as const;
   const writer = transcriptWriter({ ...own, lease, durability });
   onTestFinished(() => writer.close());
   return { writer, calls, content: () => readFile(path, "utf8") };

@@ -12,7 +12,16 @@ import type {
   SetAside,
 } from "../../ports/transcripts.ts";
 import { lineBuffer } from "../log-tail.ts";
-import { writeAll, openNoFollow, createFile, makeFolder, syncFolder, temporaryPath, writeFailure } from "./disk.ts";
+import {
+  writeAll,
+  type WriteBytes,
+  openNoFollow,
+  createFile,
+  makeFolder,
+  syncFolder,
+  temporaryPath,
+  writeFailure,
+} from "./disk.ts";
 import { copyChunkBytes } from "../limits.ts";
 import { readRange } from "./file-source.ts";
 
@@ -21,6 +30,8 @@ interface WriterParts {
   readonly path: string;
   /** Opened for appending: the system adds every write at the end. */
   readonly file: FileHandle;
+  /** How lines are written to it; as the system does by default. */
+  readonly write?: WriteBytes | undefined;
   readonly size: Bytes;
   readonly lease: Lease;
   readonly durability: Durability;
@@ -127,7 +138,7 @@ class Appender {
   async #write(line: string): Promise<Bytes | WriteFailure> {
     const data = lineBuffer(line, this.#before);
     const start = this.#end + (this.#before === "torn-line" ? 1 : 0);
-    const result = await writeAll(this.#parts.file, data);
+    const result = await writeAll(this.#parts.file, data, this.#parts.write);
     if (result.kind === "part") return this.#recordTornLine(result);
     this.#end += data.byteLength;
     this.#before = "line-end";

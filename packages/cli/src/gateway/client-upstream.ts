@@ -1,0 +1,110 @@
+import { join } from "node:path";
+import { isOwnAddress, readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
+import { parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
+import { readSmallFile } from "palimpsest/internal/store/files/disk";
+import { isObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import { z } from "zod";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { askGateway } from "./ask-gateway.ts";
+import type { FoundGateway } from "./gateway-place.ts";
+
+/** Where a client would send its requests without the gateway, if the user has set that. */
+export interface ClientUpstream {
+  readonly api: "anthropic" | "openai";
+  readonly url: string;
+  /** Where it is set. */
+  readonly source: string;
+}
+
+interface ClaudePlace {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The project's root. */
+  readonly project: string;
+}
+
+export interface ClientUpstreamInput extends ClaudePlace {
+  readonly client: string;
+  /** The gateway's config file: a base URL that leads to the gateway itself does not count. */
+  readonly configPath: string;
+}
+
+/** A base URL of `palimpsest run` leads to a gateway too, whatever its address. */
+const gatewayPath = /\/project\/[\w-]+(?:\/|$)/;
+
+export interface ClientUpstreams {
+  readonly wanted: readonly ClientUpstream[];
+  /** Values of `--upstream` for a gateway that is started for the client; none if its config is right as it is. */
+  readonly flags: readonly string[];
+}
+
+export async function findClientUpstreams(input: ClientUpstreamInput): Promise<ClientUpstreams> {
+  const { client, env, configPath } = input;
+  const own = readConfig({ path: configPath, env });
+  const read = own.kind === "config" ? own : readConfig({ env });
+  // What is wrong with a config is said by the gateway that is started with it.
+  if (read.kind !== "config") return { wanted: [], flags: [] };
+  const { config } = read;
+  const [anthropic, openai] = [env["ANTHROPIC_BASE_URL"] ?? "", env["OPENAI_BASE_URL"] ?? ""];
+  const settings = client === "claude" ? await readClaudeUrl(input) : undefined;
+  const found: readonly ClientUpstream[] = [
+    settings ?? { api: "anthropic", url: anthropic, source: "ANTHROPIC_BASE_URL" },
+    { api: "openai", url: openai, source: "OPENAI_BASE_URL" },
+  ];
+  const wanted = found.filter(({ url }) => url !== "" && !gatewayPath.test(url) && !isOwnAddress(config, url));
+  const urlByApi = { ...config.upstream, ...Object.fromEntries(wanted.map(({ api, url }) => [api, url])) };
+  return {
+    wanted,
+    flags:
+      wanted.length === 0
+        ? []
+        : Object.entries(urlByApi).flatMap(([api, url]) => (url === undefined ? [] : [`${api}=${url}`])),
+  };
+}
+
+/** Claude Code's own order: the project's local settings win, and all of them over the variable. */
+export const claudeSettingsFiles = ({ env, project }: ClaudePlace): readonly string[] =>
+  [join(project, ".claude"), env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] ?? "", ".claude")].flatMap((folder) =>
+    ["settings.local.json", "settings.json"].map((name) => join(folder, name)),
+  );
+
+async function readClaudeUrl(input: ClientUpstreamInput): Promise<ClientUpstream | undefined> {
+  for (const source of claudeSettingsFiles(input)) {
+    const settings = tryParseJson((await readSmallFile(source, settingsBytesMax)) ?? "");
+    const env = isObject(settings) ? settings["env"] : undefined;
+    const url = isObject(env) ? textField(env, "ANTHROPIC_BASE_URL") : undefined;
+    if (url !== undefined && url !== "") return { api: "anthropic", url, source };
+  }
+  return undefined;
+}
+
+/** Settings of a client are small; a larger file is not read. */
+export const settingsBytesMax = 1024 * 1024;
+
+/** A key for one server must not go to another: the gateway's upstream has to be the client's. */
+export async function checkUpstreams(
+  gateway: FoundGateway,
+  wanted: readonly ClientUpstream[],
+): Promise<Failure | undefined> {
+  if (wanted.length === 0) return undefined;
+  const answer = await askGateway({ ...gateway, path: "/palimpsest/status.json" });
+  const upstream = statusForm.safeParse(answer?.value).data?.upstream ?? [];
+  for (const { api, url, source } of wanted) {
+    const address = upstream.find((one) => one.api === api)?.address;
+    if (address !== undefined && isSameUpstream(address, url)) continue;
+    return failure({
+      code: exitCode.refused,
+      message: `${source} has ${url}, but the gateway at ${gateway.url} sends requests to ${address ?? `no ${api} API`}`,
+      hint: `Stop the gateway (\`palimpsest gateway stop\`), so that one with this upstream is started, or unset ${source}.`,
+    });
+  }
+  return undefined;
+}
+
+const statusForm = z.object({ upstream: z.array(z.object({ api: z.string(), address: z.string() })) });
+
+function isSameUpstream(one: string, other: string): boolean {
+  const [first, second] = [parseUpstreamUrl(one), parseUpstreamUrl(other)];
+  return (
+    first.kind === "url" && second.kind === "url" && first.origin === second.origin && first.prefix === second.prefix
+  );
+}

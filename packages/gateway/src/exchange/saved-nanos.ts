@@ -1,0 +1,52 @@
+import { CostLedger } from "palimpsest/internal/cache/cost-ledger";
+import { parseSpent } from "palimpsest/internal/cache/usage-split";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
+import type { ReplyFigures } from "../reply/reply-usage.ts";
+import { cacheMs } from "./limits.ts";
+
+export interface SavedInput {
+  /** Of the client's own request. 0 for a request that the client did not make: it only costs. */
+  readonly wholeTokens: number;
+  /** The client's own request before this one. */
+  readonly lastSent: { readonly tokens: number; readonly at: number } | undefined;
+  readonly now: number;
+  readonly prices: readonly ModelOverride[];
+}
+
+/**
+ * What the client's own request would have cost more than the one that was sent: an estimate, below 0 if an edit made the
+ * provider's cache useless and that cost more than it saved.
+ *
+ * Without the gateway, all that the client had sent before would have been read from the cache, as long as the provider keeps
+ * it, and the rest written. A reply that used no cache would not have used it for more either.
+ */
+export function savedNanos(
+  { model, usage }: Pick<ReplyFigures, "model" | "usage">,
+  { wholeTokens, lastSent, now, prices }: SavedInput,
+): number {
+  const ledger = new CostLedger(prices);
+  const runs = parseSpent(usage);
+  const sum = (key: keyof (typeof runs)[number]["usage"]): number =>
+    runs.reduce((total, run) => total + run.usage[key], 0);
+  const [read, hour, plain] = [sum("cacheReadTokens"), sum("cacheWrite1hTokens"), sum("inputTokens")];
+  const written = sum("cacheWrite5mTokens") + hour;
+  const write = (count: number) =>
+    written === 0
+      ? { input_tokens: count }
+      : { cache_creation_input_tokens: count, cache_creation: { ephemeral_1h_input_tokens: hour > 0 ? count : 0 } };
+  const paid = ledger.priceOf({
+    model,
+    usage: {
+      input_tokens: plain,
+      cache_read_input_tokens: read,
+      cache_creation_input_tokens: written,
+      cache_creation: { ephemeral_1h_input_tokens: hour },
+    },
+  });
+  if (read + written === 0) return ledger.priceOf({ model, usage: { input_tokens: wholeTokens } }) - paid;
+  const isKept = lastSent !== undefined && (read > 0 || now - lastSent.at < cacheMs);
+  const known = lastSent === undefined ? wholeTokens - written - plain : isKept ? lastSent.tokens : 0;
+  const wholeRead = Math.max(0, Math.min(known, wholeTokens));
+  const whole = { cache_read_input_tokens: wholeRead, ...write(wholeTokens - wholeRead) };
+  return ledger.priceOf({ model, usage: whole }) - paid;
+}

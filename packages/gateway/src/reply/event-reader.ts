@@ -1,0 +1,42 @@
+import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
+import { EventSplitter, readEventData } from "./event-splitter.ts";
+import { eventBytesMax } from "./limits.ts";
+
+/** Reads the events of a stream that passes as it is. An event that is too long ends the reading, not the stream. */
+export class EventReader {
+  readonly #onEvent: (event: JsonObject) => void;
+  readonly #splitter = new EventSplitter();
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+
+  constructor(onEvent: (event: JsonObject) => void) {
+    this.#onEvent = onEvent;
+  }
+
+  take(chunk: Uint8Array): void {
+    if (this.#heldBytes > eventBytesMax) return;
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    let start: number = this.#held.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
+    for (let end = this.#splitter.findEnd(bytes, start); end >= 0; end = this.#splitter.findEnd(bytes, start)) {
+      this.#read(Buffer.concat([...this.#held, bytes.subarray(start, end)]));
+      this.#held = [];
+      this.#heldBytes = 0;
+      start = end;
+    }
+    if (start === bytes.length) return;
+    this.#held.push(bytes.subarray(start));
+    this.#heldBytes += bytes.length - start;
+  }
+
+  /** Some servers leave out the empty line behind the last event. */
+  end(): void {
+    if (this.#heldBytes > 0 && this.#heldBytes <= eventBytesMax) this.#read(Buffer.concat(this.#held));
+    this.#held = [];
+  }
+
+  #read(bytes: Buffer): void {
+    const data = readEventData(bytes, this.#splitter);
+    const event = data === undefined ? undefined : tryParseJson(data.text);
+    if (isObject(event)) this.#onEvent(event);
+  }
+}
