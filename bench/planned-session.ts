@@ -120,6 +120,7 @@ export class PlannedSession {
       opens: "nothing",
       idleMillis: millis(roundMillis),
       sentTokens: contextTokens,
+      growthTokens: contextTokens,
       roundsSinceClear: undefined,
       withheld: nothing,
       offers: nothing,

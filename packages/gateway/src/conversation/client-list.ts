@@ -1,7 +1,5 @@
-import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
-import { writeOutgoing, type WrittenMessages } from "palimpsest/internal/context/sync/write-outgoing";
-import { type JsonObject, textField, wellFormedJson } from "palimpsest/internal/schema/json";
+import { textField } from "palimpsest/internal/schema/json";
 import type { BodyElement } from "../body/body-element.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import type { WireFormat } from "./wire-format.ts";
@@ -23,33 +21,6 @@ export function readClientList(format: WireFormat, body: RequestBody): ClientLis
     elements: count === 0 ? elements : elements.slice(count),
     unchanged: Math.max(0, unchanged - count),
   };
-}
-
-/** Writes the lists of one conversation. What the context made is written and encoded once, as long as it does not change. */
-export class ClientListWriter {
-  readonly #provider: Provider;
-  readonly #written: WrittenMessages = new WeakMap();
-  readonly #bytesByValue = new WeakMap<JsonObject, Uint8Array>();
-
-  constructor(provider: Provider) {
-    this.#provider = provider;
-  }
-
-  /** The list to send: the client's own elements where nothing was done to them. */
-  write({ lead, elements }: ClientList, outgoing: readonly OutgoingMessage[]): readonly (BodyElement | Uint8Array)[] {
-    const valueAt = (at: number): JsonObject | undefined => elements[at]?.value;
-    const written = writeOutgoing(this.#provider, { outgoing, valueAt, written: this.#written });
-    return [
-      ...lead,
-      ...written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? this.#encode(value)),
-    ];
-  }
-
-  #encode(value: JsonObject): Uint8Array {
-    const bytes = this.#bytesByValue.get(value) ?? Buffer.from(wellFormedJson(value));
-    this.#bytesByValue.set(value, bytes);
-    return bytes;
-  }
 }
 
 /**

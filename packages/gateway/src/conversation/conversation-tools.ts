@@ -37,7 +37,9 @@ export class ConversationTools {
   readonly #own: readonly OwnTool[];
   readonly #deferral: ToolDeferral | undefined;
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
-  #encoded: { readonly tools: Json; readonly forced: string | undefined; readonly bytes: Uint8Array } | undefined;
+  #encoded:
+    | { readonly tools: Json; readonly forced: string | undefined; readonly marks: MarkUse; readonly bytes: Uint8Array }
+    | undefined;
   #canHideCalls = true;
   #encodedElement: { readonly value: JsonObject; readonly bytes: Uint8Array } | undefined;
 
@@ -94,17 +96,22 @@ export class ConversationTools {
   }
 
   /** What the request has instead of the client's field. `choice`: which tool the model has to call. */
-  field({ tools, lead }: ClientTools, choice: Json | undefined): FieldChanges {
+  field(
+    { tools, lead }: ClientTools,
+    { choice, marks }: { readonly choice: Json | undefined; readonly marks: MarkUse },
+  ): FieldChanges {
     if (!isArray(tools) || tools.length === 0 || !this.#canHideCalls) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
-    if (this.#encoded?.tools !== tools || this.#encoded.forced !== forced) {
+    const known = this.#encoded;
+    if (known?.tools !== tools || known.forced !== forced || known.marks !== marks) {
       const own = this.own({ tools, lead }).map(({ definition }) => this.#format.writeTool(definition));
-      if (own.length === 0) return {};
+      if (own.length === 0 && marks === "kept") return {};
       const marked = this.#deferral?.mark(tools, forced) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
-      this.#encoded = { tools, forced, bytes: Buffer.from(wellFormedJson(all)) };
+      const written = marks === "kept" ? all : all.map(withoutMark);
+      this.#encoded = { tools, forced, marks, bytes: Buffer.from(wellFormedJson(written)) };
     }
-    return { tools: this.#encoded.bytes };
+    return this.#encoded === undefined ? {} : { tools: this.#encoded.bytes };
   }
 
   /**
@@ -127,6 +134,15 @@ export class ConversationTools {
     const { bytes } = this.#encodedElement;
     return elements.map((one, index) => (index === at ? bytes : one));
   }
+}
+
+/** What becomes of the client's marks for the cache. */
+type MarkUse = "kept" | "dropped";
+
+function withoutMark(tool: Json): Json {
+  if (!isObject(tool)) return tool;
+  const { cache_control: _mark, ...others } = tool;
+  return others;
 }
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */

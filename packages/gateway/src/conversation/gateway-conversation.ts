@@ -7,24 +7,20 @@ import type { Provider, Reply } from "palimpsest/internal/context/provider-forma
 import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
-import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { tokens } from "palimpsest/internal/schema/brand";
-import { findModel } from "palimpsest/internal/tokens/known-models";
 import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
-import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import type { OwnCall } from "../reply/relay.ts";
-import { missingMarks } from "./cache-marks.ts";
-import { type ClientList, ClientListWriter, isUntouched, readClientList, writeView } from "./client-list.ts";
+import { type ClientList, readClientList } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
-import { fitReplyLimit } from "./reply-limit.ts";
+import { readLimit, RequestWriter, type WrittenBody } from "./request-writer.ts";
 import type { ToolBook } from "./tool-book.ts";
-import { missingUsage } from "./usage-chunk.ts";
 import { withPathsIf } from "./with-paths-if.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
@@ -75,12 +71,7 @@ export interface PrepareInput<P extends Provider> {
 }
 
 /** A request in the form in which it goes upstream. */
-export interface PreparedBody {
-  readonly bytes: readonly Uint8Array[];
-  /** Values that the `anthropic-beta` header needs besides the client's. */
-  readonly betas: readonly string[];
-  /** Whether the client's own bytes are sent. */
-  readonly untouched: boolean;
+export interface PreparedBody extends WrittenBody {
   /** The context's estimate. */
   readonly tokens: number;
   /** What the model takes, or what it was told to. */
@@ -102,7 +93,7 @@ export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
-  readonly #writer: ClientListWriter;
+  readonly #writer: RequestWriter<P>;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
@@ -115,8 +106,6 @@ export class GatewayConversation<P extends Provider> {
   /** The limit that the client asked for last. */
   #limitTokens: number | undefined;
   #isClosed = false;
-  /** The upstream did not take a request that asks for the usage of a stream. */
-  #isUsageRefused = false;
   #files: PrepareInput<P>["files"] = "separate";
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
@@ -125,7 +114,7 @@ export class GatewayConversation<P extends Provider> {
     this.#options = options;
     this.#format = wireFormats[options.provider];
     this.#tools = new ConversationTools(this.#format, options);
-    this.#writer = new ClientListWriter(options.provider);
+    this.#writer = new RequestWriter(options, this.#tools);
   }
 
   /** For the reader of the next body. */
@@ -204,6 +193,16 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
+  /** Whether the request asks for a usage that its client did not ask for. */
+  addsUsage(body: RequestBody): boolean {
+    return this.#writer.addsUsage(body);
+  }
+
+  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
+  leaveOutUsage(body: RequestBody): boolean {
+    return this.#writer.leaveOutUsage(body);
+  }
+
   /** The context, if it is open: for costs and receipts. */
   get context(): Promise<Context<P>> | undefined {
     return this.#context;
@@ -242,7 +241,7 @@ export class GatewayConversation<P extends Provider> {
 
   async #open(body: RequestBody, list: ClientList): Promise<Context<P>> {
     const now = this.#readFixed(body, list);
-    this.#limitTokens = this.#limit(body)?.value ?? this.#limitTokens;
+    this.#limitTokens = readLimit(this.#format, body)?.value ?? this.#limitTokens;
     if (this.#context === undefined) {
       const opened = this.#openWhenFree(now, body);
       this.#context = opened;
@@ -333,42 +332,8 @@ export class GatewayConversation<P extends Provider> {
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
     const current = this.#list;
     if (current === undefined) throw new TypeError("the conversation was not prepared");
-    const { body, list } = current;
-    const outgoing = context.outgoing();
-    const untouched = outgoing !== undefined && isUntouched(outgoing, list);
-    const elements =
-      outgoing === undefined
-        ? writeView(list, request.params)
-        : untouched
-          ? body.elements
-          : this.#writer.write(list, outgoing);
-    const binding = this.#bindThinking(body);
-    const tools = body.field("tools");
-    const lead = this.#tools.lead(list.lead, tools);
-    const fields = {
-      ...this.#tools.field({ tools, lead: list.lead.map(({ value }) => value) }, body.field("tool_choice")),
-      ...binding.fields,
-      ...fitReplyLimit({
-        asked: this.#limit(body),
-        thinking: binding.thinking,
-        fittingTokens: request.maxTokens,
-      }),
-      ...this.#markFields(body),
-      ...this.#usageFields(body),
-    };
-    const bytes = writeBody(body, {
-      list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
-      fields,
-    });
-    const betas = [...request.betas, ...binding.betas];
-    return {
-      bytes,
-      betas,
-      untouched,
-      tokens: request.tokens,
-      windowTokens: this.#windowTokens(),
-      ownTools: this.#ownToolNames,
-    };
+    const written = this.#writer.write({ ...current, outgoing: context.outgoing(), request });
+    return { ...written, tokens: request.tokens, windowTokens: this.#windowTokens(), ownTools: this.#ownToolNames };
   }
 
   #windowTokens(): number {
@@ -377,50 +342,4 @@ export class GatewayConversation<P extends Provider> {
     return resolveWindow({ model, settingTokens: settingTokens === undefined ? undefined : tokens(settingTokens) })
       .tokens;
   }
-
-  /** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
-  #bindThinking(body: RequestBody): {
-    readonly thinking: Json | undefined;
-    readonly fields: FieldChanges;
-    readonly betas: readonly string[];
-  } {
-    const thinking = body.field("thinking");
-    const model = body.field("model");
-    const isBound = typeof model === "string" && findModel(model)?.thinking === "bound";
-    if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined)
-      return { thinking, fields: {}, betas: [] };
-    const bound = { ...thinking, block_binding: { prefix_mismatch_behavior: "drop_block" } };
-    return { thinking: bound, fields: { thinking: bound }, betas: [bindingBeta] };
-  }
-
-  #limit(body: RequestBody): { readonly name: string; readonly value: number } | undefined {
-    for (const name of this.#format.limitFields) {
-      const value = body.field(name);
-      if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return { name, value };
-    }
-    return undefined;
-  }
-
-  /** Whether the request asks for a usage that its client did not ask for. */
-  addsUsage(body: RequestBody): boolean {
-    return Object.keys(this.#usageFields(body)).length > 0;
-  }
-
-  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
-  leaveOutUsage(body: RequestBody): boolean {
-    const isChange = this.addsUsage(body);
-    this.#isUsageRefused = true;
-    return isChange;
-  }
-
-  #usageFields(body: RequestBody): FieldChanges {
-    return this.#isUsageRefused ? {} : missingUsage(this.#options.provider, body);
-  }
-
-  #markFields(body: RequestBody): FieldChanges {
-    const { provider, reduction } = this.#options;
-    return provider === "anthropic" && reduction.cacheMarks === "added" ? missingMarks(body) : {};
-  }
 }
-
-const bindingBeta = "thinking-binding-controls-2026-08-01";

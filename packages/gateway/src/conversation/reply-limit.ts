@@ -2,9 +2,15 @@ import { isObject, type Json } from "palimpsest/internal/schema/json";
 import type { FieldChanges } from "../body/write-body.ts";
 import { thinkingTokensMin } from "./limits.ts";
 
+export interface ReplyLimit {
+  /** The field that holds it. */
+  readonly name: string;
+  readonly value: number;
+}
+
 interface ReplyLimitInput {
-  /** What the client asks for, and in which field. */
-  readonly asked: { readonly name: string; readonly value: number } | undefined;
+  /** What the client asks for. */
+  readonly asked: ReplyLimit | undefined;
   /** As it is sent. */
   readonly thinking: Json | undefined;
   /** The room that the window leaves. */

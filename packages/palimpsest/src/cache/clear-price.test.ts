@@ -6,6 +6,7 @@ import { millis } from "../schema/brand.ts";
 import { CachedPrefixes } from "./cached-prefixes.ts";
 import {
   type ClearInput,
+  type ForcedNeed,
   priceForcedClear,
   priceClear,
   type ClearPrice,
@@ -194,36 +195,80 @@ describe("under pressure", () => {
       .rounds(2)
       .round([{ tokens: 1_010 }]);
 
+  /** The next cut is forced at what there is now, and a round adds 500 tokens. */
+  const need = (made: MadeConversation, { freeTokens, keepRounds = 1, growthTokens = 500 }: NeedWish): ForcedNeed => ({
+    freeTokens,
+    keepRounds,
+    limitTokens: made.inventory.shownTokens,
+    growthTokens,
+  });
+
   it.each([
-    ["the newest stale results first, whose cut has least behind it", 900, ["t2"]],
-    ["more of them where one is not enough", 1_100, ["t1", "t2"]],
+    ["everything stale, of which little survives behind the cut", 900, ["t1", "t2"]],
     ["fresh ones too where the stale ones are not enough", 2_100, ["t1", "t2", "t3"]],
     ["all there is where nothing is enough", 9_000, ["t1", "t2", "t3"]],
   ])("go %s", (_, freeTokens, expected) => {
     const made = three().rounds(1);
-    const rule = { staleRounds: 4 };
-    const priced = priceForcedClear(inputOf(made, { rule }), { freeTokens, keepRounds: 1 });
+    const priced = priceForcedClear(inputOf(made, { rule: { staleRounds: 4 } }), need(made, { freeTokens }));
     expect(ids(priced)).toEqual(expected);
     expect(priced?.why).toBe("forced");
   });
 
-  it.each<[string, readonly number[], readonly string[]]>([
-    ["goes along, which is written again in any case", [10, 3_000], ["t1", "t2"]],
-    ["does not where a longer one lives", [10, 1_040, 3_000], ["t2"]],
-  ])("what lies behind the same live prefix %s", (_, live, expected) => {
-    const input = inputOf(three().rounds(1), { rule: { staleRounds: 4 }, live });
-    expect(ids(priceForcedClear(input, { freeTokens: 900, keepRounds: 1 }))).toEqual(expected);
+  /** A long text between two results. */
+  const parted = (): MadeConversation =>
+    new MadeConversation()
+      .says()
+      .round([{ tokens: 1_010 }])
+      .round([{ tokens: 1_010 }], "w".repeat(8_000))
+      .rounds(4);
+
+  it.each<[string, number, readonly string[]]>([
+    ["stays where rounds are long: the text would be written again for a few of them", 500, ["t2"]],
+    ["goes where they are short: that pays for many of them", 5, ["t1", "t2"]],
+  ])("what stands before a long text %s", (_, growthTokens, expected) => {
+    const made = parted();
+    expect(ids(priceForcedClear(inputOf(made), need(made, { freeTokens: 900, growthTokens })))).toEqual(expected);
   });
 
-  it("results of the newest rounds stay: nobody has answered to them", () => {
+  it("what lies behind the same live prefix goes along, since it is written again in any case", () => {
+    const made = parted();
+    const input = inputOf(made, { live: [10, made.inventory.shownTokens] });
+    expect(ids(priceForcedClear(input, need(made, { freeTokens: 900 })))).toEqual(["t1", "t2"]);
+  });
+
+  it("what is likely to be needed again stays while the rest is enough", () => {
+    const made = new MadeConversation()
+      .says()
+      .round([{ tokens: 1_010, tool: "Read" }])
+      .round([{ tokens: 1_010 }])
+      .rounds(4);
+    const input = inputOf(made, { rule: { riskWeight: 1 } });
+    const needChance: ClearInput["moment"]["needChance"] = ({ tool }) => (tool === "Read" ? 5 : 0);
+    const risky = { ...input, moment: { ...input.moment, needChance } };
+    expect(ids(priceForcedClear(risky, need(made, { freeTokens: 900 })))).toEqual(["t2"]);
+    expect(ids(priceForcedClear(risky, need(made, { freeTokens: 1_100 })))).toEqual(["t1", "t2"]);
+  });
+
+  it("of fresh results the older go first, and those of the newest rounds stay: nobody has answered to them", () => {
     const made = new MadeConversation()
       .says()
       .round([{ tokens: 1_010 }])
+      .round([{ tokens: 1_010 }])
       .round([{ tokens: 1_010 }]);
-    expect(ids(priceForcedClear(inputOf(made), { freeTokens: 5_000, keepRounds: 1 }))).toEqual(["t1"]);
-    expect(priceForcedClear(inputOf(made), { freeTokens: 5_000, keepRounds: 2 })).toBeUndefined();
+    const forced = (freeTokens: number, keepRounds: number): readonly string[] =>
+      ids(priceForcedClear(inputOf(made), need(made, { freeTokens, keepRounds })));
+    expect(forced(900, 1)).toEqual(["t1"]);
+    expect(forced(5_000, 1)).toEqual(["t1", "t2"]);
+    expect(forced(5_000, 3)).toEqual([]);
+    expect(forced(5_000, Infinity)).toEqual([]);
   });
 });
+
+interface NeedWish {
+  readonly freeTokens: number;
+  readonly keepRounds?: number;
+  readonly growthTokens?: number;
+}
 
 it("tokens are those of the context as it is counted", () => {
   const made = aged(3);
@@ -317,6 +362,32 @@ function bestSurplus(input: ClearInput): number {
   return best;
 }
 
+type RoomCut = Pick<ClearPrice, "removesTokens" | "behindTokens">;
+
+/** Every cut at a stale result, with all that is stale behind it. */
+function staleCuts(input: ClearInput): readonly RoomCut[] {
+  const { inventory, prefixes, moment, rule } = input;
+  const places = placesOf(input);
+  const isStale = ({ one }: Place): boolean =>
+    Math.min(one.lastUsedRound + rule.staleRounds, one.supersededRound ?? Infinity) <= inventory.round;
+  return places.filter(isStale).map(({ offset }) => {
+    const gone = places.filter((place) => place.offset >= offset && isStale(place));
+    const removesTokens = gone.reduce((sum, { one }) => sum + one.tokens, 0);
+    const behindTokens = inventory.shownTokens - removesTokens - prefixes.upTo(offset, moment.at);
+    return { removesTokens, behindTokens: prefixes.isCold(moment.at) ? 0 : behindTokens };
+  });
+}
+
+function costPerRound(
+  { removesTokens, behindTokens }: RoomCut,
+  { input, need }: { readonly input: ClearInput; readonly need: ForcedNeed },
+): number {
+  const { rates, contextTokens } = input.moment;
+  const left = contextTokens - removesTokens;
+  const rounds = (need.limitTokens - left) / need.growthTokens;
+  return ((rates.write - rates.read) * behindTokens) / rounds + (rates.read * (left + need.limitTokens)) / 2;
+}
+
 describe(`any session of up to eight results, ${runs.numRuns} of them`, () => {
   it("the cut has the surplus of the best subset there is, and what is cold goes with it", () => {
     fc.assert(
@@ -368,8 +439,27 @@ describe(`any session of up to eight results, ${runs.numRuns} of them`, () => {
         );
         const old = placesOf(input).filter(({ one }) => input.inventory.round - one.bornRound >= keepRounds);
         const most = Math.max(...[stale, old].map((some) => some.reduce((sum, { one }) => sum + one.tokens, 0)));
-        const freed = priceForcedClear(input, { freeTokens, keepRounds })?.removesTokens ?? 0;
+        const need = { freeTokens, keepRounds, limitTokens: input.moment.contextTokens, growthTokens: 1_000 };
+        const freed = priceForcedClear(input, need)?.removesTokens ?? 0;
         if (most >= freeTokens) expect(freed).toBeGreaterThanOrEqual(freeTokens);
+      }),
+      runs,
+    );
+  });
+
+  it("a forced cut is the one whose room costs least per round, of all that free enough", () => {
+    fc.assert(
+      fc.property(session, fc.integer({ min: 10, max: 5_000 }), (given, growthTokens) => {
+        const { input } = madeOf({ ...given, chance: 0 });
+        const need = { freeTokens: 1, keepRounds: Infinity, limitTokens: input.moment.contextTokens, growthTokens };
+        const cuts = staleCuts(input);
+        const priced = priceForcedClear(input, need);
+        expect(priced === undefined).toBe(cuts.length === 0);
+        if (priced !== undefined)
+          expect(costPerRound(priced, { input, need })).toBeCloseTo(
+            Math.min(...cuts.map((cut) => costPerRound(cut, { input, need }))),
+            6,
+          );
       }),
       runs,
     );

@@ -17,7 +17,9 @@ import type { CacheRates } from "./cache-rates.ts";
  *           this: then only a cold cache, or a lack of room, clears
  *   cold    everything behind the longest live prefix is written again in any case: there a stale result is cleared if
  *           (write + read · horizon) · tokens(i) > risk(i), for free
- *   forced  so many tokens have to go: the cheapest cut that frees them, with fresh results too if necessary
+ *   forced  so many tokens have to go: of the cuts that free them, the one whose room costs least per round,
+ *           (again(d) + Σ risk(i)) / rounds + read · (context after it + limit) / 2,  rounds = (limit − context after it) / growth,
+ *           with fresh results too if necessary. A cut that frees just enough would be needed again a few rounds later
  *
  * Where ages count from the last use, a result that is held (see `Resident`) is not stale before it is superseded: until
  * then only a forced cut takes it.
@@ -166,37 +168,66 @@ interface Cut {
   readonly behindTokens: number;
 }
 
-/**
- * The cheapest cut that frees so many tokens (of the context as it is counted), or the one that frees most. Results of
- * the last `keepRounds` rounds always stay.
- */
-export function priceForcedClear(
-  input: ClearInput,
-  { freeTokens, keepRounds }: { readonly freeTokens: number; readonly keepRounds: number },
-): ClearPrice | undefined {
-  const { inventory, rule } = input;
-  const { round } = inventory;
-  const staleCut = priceForcedAmong(input, { freeTokens, isTaken: (resident) => staleSince(resident, rule) <= round });
-  if (staleCut !== undefined && staleCut.removesTokens >= freeTokens) return staleCut;
-  return priceForcedAmong(input, { freeTokens, isTaken: (resident) => round - resident.bornRound >= keepRounds });
+/** What a cut has to bring that can't be avoided. */
+export interface ForcedNeed {
+  /** The least that it has to free, in tokens of the context as it is counted. */
+  readonly freeTokens: number;
+  /** Results of the last so many rounds always stay. */
+  readonly keepRounds: number;
+  /** The context at which the next cut is forced. */
+  readonly limitTokens: number;
+  /** What a round adds to the context. */
+  readonly growthTokens: number;
 }
 
-function priceForcedAmong(
+/**
+ * The cut that frees enough and whose room costs least per round, or the one that frees most. First only what is worth
+ * clearing behind a cut, then everything stale, then fresh results too, the oldest first.
+ */
+export function priceForcedClear(input: ClearInput, need: ForcedNeed): ClearPrice | undefined {
+  const { inventory, rule } = input;
+  const { round } = inventory;
+  const isStale = (resident: Resident): boolean => staleSince(resident, rule) <= round;
+  const isWorthIt = (resident: Resident): boolean => isStale(resident) && isWorthRewriting(input, resident);
+  const stale = [isWorthIt, isStale];
+  let found: ClearPrice | undefined;
+  for (const isTaken of [...stale, ...freshByAge(input, need)]) {
+    const cut = cheapestRoom(input, { need, isTaken });
+    if (cut !== undefined && cut.removesTokens >= need.freeTokens) return cut;
+    if ((cut?.removesTokens ?? 0) > (found?.removesTokens ?? 0)) found = cut;
+  }
+  return found;
+}
+
+/** Everything of that age and older, also what is held: from what is nearly stale to what has just come. */
+function freshByAge(
+  { inventory, rule }: ClearInput,
+  { keepRounds }: ForcedNeed,
+): readonly ((resident: Resident) => boolean)[] {
+  if (keepRounds === Infinity) return [];
+  const ages = Math.max(0, rule.staleRounds - keepRounds) + 1;
+  return Array.from(
+    { length: ages },
+    (_, at) =>
+      ({ bornRound }) =>
+        inventory.round - bornRound >= keepRounds + ages - 1 - at,
+  );
+}
+
+function cheapestRoom(
   input: ClearInput,
-  { freeTokens, isTaken }: { readonly freeTokens: number; readonly isTaken: (resident: Resident) => boolean },
+  { need, isTaken }: { readonly need: ForcedNeed; readonly isTaken: (resident: Resident) => boolean },
 ): ClearPrice | undefined {
   const { inventory, prefixes, moment } = input;
   const scale = inventoryScale(input);
+  const isCold = prefixes.isCold(moment.at);
   const tally = new ClearTally();
   let survivors = 0;
   let offset = inventory.shownTokens;
-  let liveTokens = offset;
-  let behindTokens = 0;
-  // Starting from the end, the first cut that frees enough has the fewest survivors behind it. Whatever else lies
-  // behind the same live prefix is cleared too: it is written again in any case.
+  let cut: Cut | undefined;
+  let costPerRound = Infinity;
   for (let resident = inventory.newest; resident !== undefined; resident = resident.before) {
     offset -= resident.tokens + resident.behindTokens;
-    if (tally.removed >= freeTokens && offset < liveTokens) break;
     survivors += resident.behindTokens;
     const tokens = resident.tokens * scale;
     if (!isTaken(resident)) {
@@ -204,12 +235,47 @@ function priceForcedAmong(
       continue;
     }
     tally.add(resident, { tokens, rent: 0, risk: computeRisk(input, { resident, tokens }) });
-    liveTokens = prefixes.upTo(offset, moment.at);
-    behindTokens = (survivors + offset - liveTokens) * scale;
+    const behindTokens = isCold ? 0 : (survivors + offset - prefixes.upTo(offset, moment.at)) * scale;
+    const cost = tally.removed < need.freeTokens ? Infinity : priceRound(input, { need, tally, behindTokens });
+    // As long as nothing frees enough, the longest cut frees most.
+    if (cost > costPerRound) continue;
+    costPerRound = cost;
+    cut = { why: "forced", length: tally.results.length, behindTokens };
   }
-  if (tally.results.length === 0) return undefined;
-  const isCold = prefixes.isCold(moment.at);
-  return tally.price({ why: "forced", behindTokens: isCold ? 0 : behindTokens, input });
+  return cut === undefined ? undefined : tally.price({ ...cut, input });
+}
+
+function priceRound(
+  { moment: { rates, contextTokens } }: ClearInput,
+  {
+    need,
+    tally,
+    behindTokens,
+  }: { readonly need: ForcedNeed; readonly tally: ClearTally; readonly behindTokens: number },
+): number {
+  const cost = (rates.write - rates.read) * behindTokens + tally.risk;
+  return roomCostPerRound({ ...need, cost, leftTokens: contextTokens - tally.removed, rates });
+}
+
+/** What a round costs until the next edit is forced: its share of this one, and reading the context, which grows. */
+export function roomCostPerRound({ cost, leftTokens, limitTokens, growthTokens, rates }: RoomInput): number {
+  const rounds = Math.max(limitTokens - leftTokens, 0) / growthTokens;
+  return cost / rounds + (rates.read * (leftTokens + limitTokens)) / 2;
+}
+
+interface RoomInput extends Pick<ForcedNeed, "limitTokens" | "growthTokens"> {
+  /** Of the edit, in input tokens. */
+  readonly cost: number;
+  /** The context after it. */
+  readonly leftTokens: number;
+  readonly rates: CacheRates;
+}
+
+/** Whether a result behind a cut should go with it: it would be written again, and read for the whole horizon. */
+function isWorthRewriting(input: ClearInput, resident: Resident): boolean {
+  const { write, read } = input.moment.rates;
+  const tokens = resident.tokens * inventoryScale(input);
+  return (write - read + read * input.rule.horizonRounds) * tokens > computeRisk(input, { resident, tokens });
 }
 
 /** Whether clearing a stale result is worth it if the clearing itself is free. */

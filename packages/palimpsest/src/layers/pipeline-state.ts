@@ -30,6 +30,8 @@ export interface PipelineState {
   readonly idleMillis: Millis | undefined;
   /** Tokens of the request as it would be if nothing had ever been cleared. */
   readonly sentTokens: number;
+  /** What a round adds to the context on average, as measured in this conversation. */
+  readonly growthTokens: number;
   /** Rounds since the last clearing. Undefined if there was none. */
   readonly roundsSinceClear: number | undefined;
   /** Results that are already deleted in the provider's cache. */
@@ -50,6 +52,10 @@ export type Offers = ReadonlySet<string>;
 
 export interface CompactionState {
   readonly price: CompactPrice;
+  /** `facts`: no model can be asked, so it loses more, and is made only if room is needed. */
+  readonly summaryFrom: "model" | "facts";
   /** The rent on what it would remove, accrued since the last compaction. */
   readonly rent: number;
+  /** Requests since then. */
+  readonly rounds: number;
 }

@@ -142,6 +142,19 @@ export class CacheModel {
     return this.#requestTokens;
   }
 
+  /** By how much requests grew on average, those after an edit left out. Undefined if none did. */
+  get growthTokens(): number | undefined {
+    let growth = 0;
+    let rounds = 0;
+    this.#requestTokens.forEach((tokens, at) => {
+      const grown = tokens - (this.#requestTokens[at - 1] ?? Infinity);
+      if (grown <= 0) return;
+      growth += grown;
+      rounds += 1;
+    });
+    return rounds === 0 ? undefined : growth / rounds;
+  }
+
   /** Tokens that were cleared: without clearing, requests would be larger by this. */
   get clearedTokens(): number {
     return this.#clearedTokens;

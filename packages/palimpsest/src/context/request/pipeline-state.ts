@@ -28,8 +28,8 @@ export interface Clearable {
 interface PipelineStateInput extends Clearable, Pick<PipelineState, "opens" | "offers"> {
   readonly settings: ResolvedSettings;
   readonly at: Millis;
-  /** `no`: a compaction would fail now, so no layer should propose it. */
-  readonly compacts?: "yes" | "no";
+  /** `extract`: no model writes the summary. `no`: a compaction would fail now, so no layer should propose it. */
+  readonly compacts?: "yes" | "extract" | "no";
 }
 
 /** What the layers may read before a request. Live: valid until the next append. */
@@ -61,6 +61,7 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
     opens,
     idleMillis: repliedAt === undefined ? undefined : millis(Math.max(0, at - repliedAt)),
     sentTokens: contextTokens + cache.clearedTokens,
+    growthTokens: cache.growthTokens ?? (contextTokens - fixedTokens) / Math.max(1, inventory.round),
     roundsSinceClear: cache.roundsSinceClear(inventory),
     withheld,
     offers,
@@ -73,6 +74,7 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
             cache,
             moment,
             thresholds: settings.thresholds,
+            summaryFrom: compacts === "extract" ? "facts" : "model",
             callRates: summaryCallRates(input, contextTokens),
           }),
         }),
@@ -115,6 +117,8 @@ interface CompactionStateInput {
   readonly cache: CacheModel;
   readonly moment: ClearMoment;
   readonly thresholds: Pick<Thresholds, "window" | "compact">;
+  /** By default a model's. */
+  readonly summaryFrom?: CompactionState["summaryFrom"];
   readonly callRates?: CallRates | undefined;
 }
 
@@ -142,6 +146,8 @@ export function compactionState(input: CompactionStateInput): CompactionState {
     size,
     keptTokens,
     rent: rent.accrued,
+    rounds: cache.requestTokens.length,
+    summaryFrom: input.summaryFrom ?? "model",
     callRates: rates,
     inventory,
     prefixes,

@@ -9,6 +9,9 @@ import { getPreset } from "../../policy/policy-catalogue.ts";
 import { millis, tokens, toolUseId } from "../../schema/brand.ts";
 import { clearByPrice } from "./clear-by-price.ts";
 
+/** A model writes the summary. */
+const asked = { rounds: 0, summaryFrom: "model" } as const;
+
 const byPrice = { staleRounds: 3, agesFrom: "last-use", patience: 1e9, horizonRounds: 20, riskWeight: 1 } as const;
 const policy = clearing({ byPrice });
 const made = (): MadeConversation =>
@@ -45,10 +48,14 @@ describe("clearing by price", () => {
     ["warm, nothing that does not pay", { policy }, []],
     ["warm, what pays", { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) }, ["t1", "t2"]],
     ["nothing by a policy that knows no prices", { policy: getPreset("none"), cache: "cold" }, []],
-    ["where there is no room, what makes room", { policy, ...tight }, ["t2"]],
+    ["where there is no room, everything stale that makes it cheaply", { policy, ...tight }, ["t1", "t2"]],
     ["more where that leaves too much for the warning", { policy, ...over(6_000, 5_044, 9_554) }, ["t1", "t2"]],
     ["along what lies behind the same live prefix", { policy, ...over(7_000, 9_554) }, ["t1", "t2"]],
-    ["that also where somebody can compact", { policy, ...tight, compaction: { price, rent: 0 } }, ["t2"]],
+    [
+      "that also where somebody can compact",
+      { policy, ...tight, compaction: { price, rent: 0, ...asked } },
+      ["t1", "t2"],
+    ],
     ["cold, not where clearing when idle is off", { policy, cache: "cold", isOn: (name) => name !== "clear.idle" }, []],
     [
       "cold, also where clearing by size is off",
@@ -76,7 +83,7 @@ describe("clearing by price", () => {
     [
       "forced",
       { policy, ...tight, moment: sonnet },
-      "makes room: keeps 3,000 tokens of 1 result out of each request, about $0.02 over the next 20, for $0.004 now; reading it again would cost $0.01",
+      "makes room: keeps 8,000 tokens of 2 results out of each request, about $0.05 over the next 20, for $0.003 now; reading them again would cost $0.03",
     ],
     [
       "cold, without a known price",

@@ -56,15 +56,17 @@ const isEnough = (price: ClearPrice | undefined, state: PipelineState): boolean 
   (price?.removesTokens ?? 0) >= overLimit(state);
 
 /**
- * Clears down to the warning, so that the next rounds need not clear again. If that can't be reached, or leaves no room
- * below the threshold, nothing is forced, unless otherwise no request could be sent: a cut that frees a little would be
- * needed again every round.
+ * Clears at least down to the warning, and as much more as makes the room cheapest: few large edits. If the warning can't
+ * be reached, or that leaves no room below the threshold, nothing is forced, unless otherwise no request could be sent: a
+ * cut that frees a little would be needed again every round.
  */
-function forceClear(input: ClearInput, { moment, thresholds, compaction }: PipelineState): ClearPrice | undefined {
+function forceClear(input: ClearInput, state: PipelineState): ClearPrice | undefined {
+  const { moment, thresholds, compaction, growthTokens } = state;
   const freeTokens = moment.contextTokens - Math.min(thresholds.warning, thresholds.compact);
   // Fresh results are cleared only if compaction is not possible.
   const keepRounds = compaction === undefined ? forcedKeepRounds : Infinity;
-  const found = priceForcedClear(input, { freeTokens, keepRounds });
+  const limitTokens = thresholds.compact;
+  const found = priceForcedClear(input, { freeTokens, keepRounds, limitTokens, growthTokens });
   if (found === undefined || moment.contextTokens >= thresholds.blocking) return found;
   const leavesRoom = moment.contextTokens - found.removesTokens < thresholds.compact;
   return found.removesTokens >= freeTokens && leavesRoom ? found : undefined;

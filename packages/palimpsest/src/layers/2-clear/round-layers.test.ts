@@ -14,6 +14,9 @@ import { isRerunnable } from "./is-rerunnable.ts";
 import { snipLowValue } from "./snip-low-value.ts";
 import { truncateOldest } from "./truncate-oldest.ts";
 
+/** A model writes the summary. */
+const asked = { rounds: 0, summaryFrom: "model" } as const;
+
 const call = (n: number, content: string): readonly Raw[] => [
   says(`a${n}`, `m${n}`, { type: "tool_use", id: `t${n}`, name: "Grep", input: { pattern: `p${n}` } }),
   user(`r${n}`, [{ type: "tool_result", tool_use_id: `t${n}`, content }]),
@@ -44,6 +47,7 @@ function stateOf({ content, cache, contextTokens, on = ["snip", "collapse", "com
     opens: "turn",
     idleMillis: millis(0),
     sentTokens: contextTokens,
+    growthTokens: contextTokens,
     roundsSinceClear: undefined,
     withheld: new Set(),
     offers: new Set(),
@@ -93,7 +97,7 @@ describe("collapse", () => {
       compact: tokens(108_000),
       blocking: tokens(110_000),
     };
-    const over = { thresholds, compaction: { price, rent: 0 } };
+    const over = { thresholds, compaction: { price, rent: 0, ...asked } };
     const due = { ...stateOf(wish), ...over };
     expect(compactWhenDue.propose(due)).toBeUndefined();
     const off = { ...stateOf({ ...wish, on: ["compact.auto"] }), ...over };

@@ -1,0 +1,165 @@
+import type { NextRequest } from "palimpsest/internal/context/outcomes";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
+import { writeOutgoing, type WrittenMessages } from "palimpsest/internal/context/sync/write-outgoing";
+import { isObject, type Json, type JsonObject, wellFormedJson } from "palimpsest/internal/schema/json";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import type { BodyElement } from "../body/body-element.ts";
+import type { RequestBody } from "../body/request-body.ts";
+import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import { CacheMarks } from "./cache-marks.ts";
+import { type ClientList, isUntouched, writeView } from "./client-list.ts";
+import type { ConversationTools } from "./conversation-tools.ts";
+import { fitReplyLimit, type ReplyLimit } from "./reply-limit.ts";
+import { missingUsage } from "./usage-chunk.ts";
+import { type WireFormat, wireFormats } from "./wire-format.ts";
+
+/** A request as it goes upstream. */
+export interface WrittenBody {
+  readonly bytes: readonly Uint8Array[];
+  /** Values that the `anthropic-beta` header needs besides the client's. */
+  readonly betas: readonly string[];
+  /** Whether every message is sent as the client wrote it. */
+  readonly untouched: boolean;
+}
+
+interface WriteInput<P extends Provider> {
+  readonly body: RequestBody;
+  readonly list: ClientList;
+  /** The context's request in the client's messages; undefined if it does not follow their order. */
+  readonly outgoing: readonly OutgoingMessage[] | undefined;
+  readonly request: Pick<NextRequest<P>, "params" | "betas" | "maxTokens">;
+}
+
+/** The list to send, and how it is marked for the provider's cache. */
+interface MarkedList {
+  readonly elements: readonly (BodyElement | Uint8Array)[];
+  readonly marks: FieldChanges;
+  readonly toolMarks: "kept" | "dropped";
+}
+
+/**
+ * Writes the requests of one conversation: the client's own bytes, with only what the context or the gateway changed between
+ * them. What was written for the request before is not written again.
+ */
+export class RequestWriter<P extends Provider> {
+  readonly #provider: P;
+  readonly #format: WireFormat;
+  readonly #tools: ConversationTools;
+  readonly #marks: CacheMarks | undefined;
+  readonly #written: WrittenMessages = new WeakMap();
+  readonly #bytesByValue = new WeakMap<JsonObject, Uint8Array>();
+  /** The upstream did not take a request that asks for the usage of a stream. */
+  #isUsageRefused = false;
+
+  constructor(
+    { provider, reduction }: { readonly provider: P; readonly reduction: { readonly cacheMarks: "client" | "added" } },
+    tools: ConversationTools,
+  ) {
+    this.#provider = provider;
+    this.#format = wireFormats[provider];
+    this.#tools = tools;
+    this.#marks = provider === "anthropic" && reduction.cacheMarks === "added" ? new CacheMarks() : undefined;
+  }
+
+  write({ body, list, outgoing, request }: WriteInput<P>): WrittenBody {
+    const untouched = outgoing !== undefined && isUntouched(outgoing, list);
+    const { elements, marks, toolMarks } =
+      outgoing === undefined
+        ? { elements: writeView(list, request.params), ...this.#clientMarks(body) }
+        : untouched
+          ? { elements: body.elements, ...this.#clientMarks(body) }
+          : this.#writeEdited({ body, list, outgoing });
+    const binding = bindThinking(body);
+    const tools = body.field("tools");
+    const lead = this.#tools.lead(list.lead, tools);
+    const clientTools = { tools, lead: list.lead.map(({ value }) => value) };
+    const fields = {
+      ...this.#tools.field(clientTools, { choice: body.field("tool_choice"), marks: toolMarks }),
+      ...binding.fields,
+      ...fitReplyLimit({
+        asked: readLimit(this.#format, body),
+        thinking: binding.thinking,
+        fittingTokens: request.maxTokens,
+      }),
+      ...marks,
+      ...this.#usageFields(body),
+    };
+    const bytes = writeBody(body, {
+      list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
+      fields,
+    });
+    return { bytes, betas: [...request.betas, ...binding.betas], untouched };
+  }
+
+  /** Whether the request asks for a usage that its client did not ask for. */
+  addsUsage(body: RequestBody): boolean {
+    return Object.keys(this.#usageFields(body)).length > 0;
+  }
+
+  /** The upstream does not know it: whether the next request is another one for that. */
+  leaveOutUsage(body: RequestBody): boolean {
+    const isChange = this.addsUsage(body);
+    this.#isUsageRefused = true;
+    return isChange;
+  }
+
+  /** The client's own messages where the view shows them, and marks where the context plans them. */
+  #writeEdited({
+    body,
+    list,
+    outgoing,
+  }: Pick<WriteInput<P>, "body" | "list"> & { readonly outgoing: readonly OutgoingMessage[] }): MarkedList {
+    const { lead, elements } = list;
+    const valueAt = (at: number) => elements[at]?.value;
+    const written = writeOutgoing(this.#provider, { outgoing, valueAt, written: this.#written });
+    const encode = (value: JsonObject): Uint8Array => this.#encode(value);
+    const marked = this.#marks?.edited(body, { written, elements, encode });
+    if (marked !== undefined)
+      return { elements: [...lead, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
+    const unmarked = written.map(
+      ({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value),
+    );
+    return { elements: [...lead, ...unmarked], ...this.#clientMarks(body) };
+  }
+
+  #encode(value: JsonObject): Uint8Array {
+    const bytes = this.#bytesByValue.get(value) ?? Buffer.from(wellFormedJson(value));
+    this.#bytesByValue.set(value, bytes);
+    return bytes;
+  }
+
+  #clientMarks(body: RequestBody): Pick<MarkedList, "marks" | "toolMarks"> {
+    return { marks: this.#marks?.missing(body) ?? {}, toolMarks: "kept" };
+  }
+
+  #usageFields(body: RequestBody): FieldChanges {
+    return this.#isUsageRefused ? {} : missingUsage(this.#provider, body);
+  }
+}
+
+/** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
+function bindThinking(body: RequestBody): {
+  readonly thinking: Json | undefined;
+  readonly fields: FieldChanges;
+  readonly betas: readonly string[];
+} {
+  const thinking = body.field("thinking");
+  const model = body.field("model");
+  const isBound = typeof model === "string" && findModel(model)?.thinking === "bound";
+  if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined)
+    return { thinking, fields: {}, betas: [] };
+  const bound = { ...thinking, block_binding: { prefix_mismatch_behavior: "drop_block" } };
+  return { thinking: bound, fields: { thinking: bound }, betas: [bindingBeta] };
+}
+
+const bindingBeta = "thinking-binding-controls-2026-08-01";
+
+/** The limit of a reply that the client asks for. */
+export function readLimit({ limitFields }: WireFormat, body: RequestBody): ReplyLimit | undefined {
+  for (const name of limitFields) {
+    const value = body.field(name);
+    if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return { name, value };
+  }
+  return undefined;
+}
