@@ -26,7 +26,7 @@ interface Asked {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What the upstream gets of two results: one that is offloaded when it comes, and one that is cleared later. */
+/** What the upstream gets: of a result that is offloaded when it comes, and when the window is full. */
 async function send({ tools, setting, headers }: Asked) {
   const folder = await mkdtemp(join(tmpdir(), "gateway-paths-"));
   world = await openGatewayWorld({
@@ -51,10 +51,9 @@ async function send({ tools, setting, headers }: Asked) {
     });
     expect(response.status).toBe(200);
   }
-  const sent = JSON.stringify(world.traffic.at(-1)?.body["messages"]);
-  const [offloaded] = /This output has [^"]*?A preview/.exec(sent) ?? [];
-  const [cleared] = /Old tool result cleared[^"]*?\]/.exec(sent) ?? [];
-  return { folder, offloaded, cleared };
+  const [first = "", last = ""] = [0, -1].map((at) => JSON.stringify(world.traffic.at(at)?.body["messages"]));
+  const [offloaded] = /This output has [^"]*?A preview/.exec(first) ?? [];
+  return { folder, offloaded, last };
 }
 
 describe("what replaces a result", () => {
@@ -65,18 +64,19 @@ describe("what replaces a result", () => {
       { tools: [read], setting: "off", headers: { "x-forwarded-for": "192.0.2.7" } },
     ],
   ])("names no path %s", async (_, asked) => {
-    const { folder, offloaded, cleared } = await send(asked);
+    const { folder, offloaded, last } = await send(asked);
     expect(offloaded).toContain("recall toolu_0. A preview");
-    expect(cleared).toMatch(/^Old tool result cleared, [\d.]+ kB. All of it is kept: recall toolu_\d+\]$/i);
-    expect(`${offloaded} ${cleared}`).not.toContain(folder);
+    // By then much was cleared or summarised, and a summary says where the transcript is.
+    expect(last.length).toBeLessThan(150_000);
+    expect(`${offloaded} ${last}`).not.toContain(folder);
   });
 
   it.each<[string, Asked]>([
     ["recall is off", { tools: [read], setting: "off", headers: {} }],
     ["recall is a tool of the client", { tools: [read, recall], setting: "on", headers: {} }],
   ])("names a path on this machine if %s", async (_, asked) => {
-    const { folder, offloaded, cleared } = await send(asked);
+    const { folder, offloaded, last } = await send(asked);
     expect(offloaded).toContain(`All of it is in ${folder}`);
-    expect(cleared).toContain(`All of it is in ${folder}`);
+    expect(last).toContain(` ${folder}`);
   });
 });

@@ -1,17 +1,22 @@
 import type { Store } from "palimpsest/internal/ports/store";
 
 /**
- * The store, whose results have a path only while `isShown` says so. Else what replaces a result names the id alone, by which
- * `recall` returns it. A path that was named once stays: edits are frozen.
+ * The store, whose results and transcripts have a path only while `isShown` says so. Else what replaces a result names the id
+ * alone, by which `recall` returns it. A path that was named once stays: edits are frozen.
  */
 export const withPathsIf = (store: Store, isShown: () => boolean): Store => ({
   open: async () => {
     const opened = await store.open();
-    if (opened.kind === "failed" || opened.blobs.link === undefined) return opened;
-    const { blobs } = opened;
+    if (opened.kind === "failed") return opened;
+    const { blobs, transcripts } = opened;
     return {
       ...opened,
-      blobs: { ...blobs, link: async (link) => (isShown() ? await blobs.link?.(link) : undefined) },
+      ...(blobs.link === undefined
+        ? {}
+        : { blobs: { ...blobs, link: async (link) => (isShown() ? await blobs.link?.(link) : undefined) } }),
+      ...(transcripts.linkTo === undefined
+        ? {}
+        : { transcripts: { ...transcripts, linkTo: (id) => (isShown() ? transcripts.linkTo?.(id) : undefined) } }),
     };
   },
 });
