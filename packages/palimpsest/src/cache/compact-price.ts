@@ -29,8 +29,6 @@ interface CompactPriceInput {
   readonly contextTokens: number;
   readonly fixedTokens: number;
   readonly cache: "warm" | "cold";
-  /** `none`: the summary is made without a model. */
-  readonly call?: "asked" | "none";
   /** Tokens of the context that the summary's call would read from the cache. */
   readonly cachedTokens: number;
   /** The prices of the summary's call, if another model writes it. */
@@ -45,9 +43,8 @@ export function priceCompact(input: CompactPriceInput): CompactPrice {
   const { rates, contextTokens, fixedTokens, cache, cachedTokens, leavesTokens, outputTokens, lossCost } = input;
   const { input: inputRate, output: outputRate } = input.callRates ?? { input: 1, output: rates.output };
   const isCold = cache === "cold";
-  const calls = input.call === "none" ? 0 : 1;
-  const readCost = calls * (rates.read * cachedTokens + inputRate * (contextTokens - cachedTokens));
-  const outputCost = calls * outputRate * outputTokens;
+  const readCost = rates.read * cachedTokens + inputRate * (contextTokens - cachedTokens);
+  const outputCost = outputRate * outputTokens;
   const writeCost = isCold ? 0 : (rates.write - rates.read) * leavesTokens;
   const removesTokens = Math.max(0, contextTokens - fixedTokens - leavesTokens);
   return {

@@ -77,7 +77,7 @@ describe("room at the threshold", () => {
         blocking: tokens(50_000),
       },
       moment: { contextTokens: 40_000 },
-      compaction: { price, rent: 0, rounds: wish.rounds, summaryFrom: "model" },
+      compaction: { price, rent: 0, rounds: wish.rounds },
     });
     return nextCandidate({ layers: priced, state, acted: new Set() })?.layer;
   };

@@ -52,8 +52,6 @@ export type Offers = ReadonlySet<string>;
 
 export interface CompactionState {
   readonly price: CompactPrice;
-  /** `facts`: no model can be asked, so it loses more, and is made only if room is needed. */
-  readonly summaryFrom: "model" | "facts";
   /** The rent on what it would remove, accrued since the last compaction. */
   readonly rent: number;
   /** Requests since then. */

@@ -26,8 +26,7 @@ export async function* compactDue(
 ): AsyncGenerator<LoopEvent, "compacted" | "failed" | "later"> {
   const { compacting } = input.conversation;
   const { switches, policy } = deps.settings();
-  const isAsked = compacting?.summaryModel !== "none";
-  const isAhead = isAsked && switches["compact.background"].value && policy.summary?.made === "ahead";
+  const isAhead = switches["compact.background"].value && policy.summary?.made === "ahead";
   const preparation = isAhead ? compacting?.preparation : undefined;
   // A prepared summary keeps the messages since, and one of them may be what the provider refuses.
   if (compacting === undefined || preparation === undefined || input.ask.cause === "refused")
@@ -64,14 +63,10 @@ async function* compactNow(
   return "failed";
 }
 
-/**
- * May an automatic summary be made? `extract`: there is no model to ask, so it is made from the facts, for nothing. `no`: no
- * layer needs to propose one.
- */
-export function mayCompact(deps: ResolvedSettingsDep, { compacting }: Conversation): "yes" | "extract" | "no" {
+/** May a model be called for an automatic summary? If not, no layer needs to propose one. */
+export function mayCompact(deps: ResolvedSettingsDep, { compacting }: Conversation): "yes" | "no" {
   const { policy } = deps.settings();
-  if (policy.compact === undefined || compacting === undefined) return "no";
-  if (compacting.summaryModel === "none") return policy.compact.lastRung === "extract" ? "extract" : "no";
+  if (policy.compact === undefined || compacting === undefined || compacting.summaryModel === "none") return "no";
   return breakerState(compacting.session.fold, policy).kind === "may-ask" ? "yes" : "no";
 }
 

@@ -125,14 +125,6 @@ describe("a summary without a model", () => {
     expect(mayExtract(await ground({ trigger, cause }, { policy }))).toBe(expected);
   });
 
-  it("is made at the threshold if there is no model to ask, but not because it pays", async () => {
-    const at = async (cause: CompactionRequest["cause"]): Promise<boolean> => {
-      const context = await ground({ trigger: "auto", cause });
-      return mayExtract({ ...context, compacting: { ...context.compacting, summaryModel: "none" } });
-    };
-    expect([await at("threshold"), await at("price")]).toEqual([true, false]);
-  });
-
   it("keeps its budget, and leaves people's words to the ledger where there is one", async () => {
     const here = await ground();
     const { summary, path } = extractFromFacts(here);

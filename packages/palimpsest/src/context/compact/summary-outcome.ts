@@ -57,16 +57,13 @@ export function checkServerSummary(context: CompactionContext, summarised: Serve
 }
 
 /**
- * May a summary be made without a model? Yes if the user waits for it, if no request fits any more, or if there is no model
- * to ask and room is needed. A provider that refuses the content also refuses to summarise it, whatever the policy says.
+ * May a summary be made without a model? Yes if the user waits for it, or if no request fits any more. A provider that
+ * refuses the content also refuses to summarise it, whatever the policy says.
  */
-export const mayExtract = ({ ask, settings, compacting }: CompactionContext): boolean =>
+export const mayExtract = ({ ask, settings }: CompactionContext): boolean =>
   ask.cause === "refused" ||
   (settings.policy.compact?.lastRung === "extract" &&
-    (ask.trigger === "manual" ||
-      ask.cause === "limit" ||
-      ask.cause === "overflow" ||
-      (ask.cause === "threshold" && compacting.summaryModel === "none")));
+    (ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow"));
 
 /** A model's summary may be longer than the facts need, and can be replaced; the user's own text is never replaced. */
 export const mayBeShorter = (

@@ -28,8 +28,8 @@ export interface Clearable {
 interface PipelineStateInput extends Clearable, Pick<PipelineState, "opens" | "offers"> {
   readonly settings: ResolvedSettings;
   readonly at: Millis;
-  /** `extract`: no model writes the summary. `no`: a compaction would fail now, so no layer should propose it. */
-  readonly compacts?: "yes" | "extract" | "no";
+  /** `no`: a compaction would fail now, so no layer should propose it. */
+  readonly compacts?: "yes" | "no";
 }
 
 /** What the layers may read before a request. Live: valid until the next append. */
@@ -74,7 +74,6 @@ export function pipelineState(input: PipelineStateInput): PipelineState {
             cache,
             moment,
             thresholds: settings.thresholds,
-            summaryFrom: compacts === "extract" ? "facts" : "model",
             callRates: summaryCallRates(input, contextTokens),
           }),
         }),
@@ -117,8 +116,6 @@ interface CompactionStateInput {
   readonly cache: CacheModel;
   readonly moment: ClearMoment;
   readonly thresholds: Pick<Thresholds, "window" | "compact">;
-  /** By default a model's. */
-  readonly summaryFrom?: CompactionState["summaryFrom"];
   readonly callRates?: CallRates | undefined;
 }
 
@@ -147,7 +144,6 @@ export function compactionState(input: CompactionStateInput): CompactionState {
     keptTokens,
     rent: rent.accrued,
     rounds: cache.requestTokens.length,
-    summaryFrom: input.summaryFrom ?? "model",
     callRates: rates,
     inventory,
     prefixes,

@@ -9,9 +9,6 @@ import { getPreset } from "../../policy/policy-catalogue.ts";
 import { millis, tokens, toolUseId } from "../../schema/brand.ts";
 import { clearByPrice } from "./clear-by-price.ts";
 
-/** A model writes the summary. */
-const asked = { rounds: 0, summaryFrom: "model" } as const;
-
 const byPrice = { staleRounds: 3, agesFrom: "last-use", patience: 1e9, horizonRounds: 20, riskWeight: 1 } as const;
 const policy = clearing({ byPrice });
 const made = (): MadeConversation =>
@@ -53,7 +50,7 @@ describe("clearing by price", () => {
     ["along what lies behind the same live prefix", { policy, ...over(7_000, 9_554) }, ["t1", "t2"]],
     [
       "that also where somebody can compact",
-      { policy, ...tight, compaction: { price, rent: 0, ...asked } },
+      { policy, ...tight, compaction: { price, rent: 0, rounds: 0 } },
       ["t1", "t2"],
     ],
     ["cold, not where clearing when idle is off", { policy, cache: "cold", isOn: (name) => name !== "clear.idle" }, []],

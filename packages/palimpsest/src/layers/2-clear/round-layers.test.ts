@@ -14,9 +14,6 @@ import { isRerunnable } from "./is-rerunnable.ts";
 import { snipLowValue } from "./snip-low-value.ts";
 import { truncateOldest } from "./truncate-oldest.ts";
 
-/** A model writes the summary. */
-const asked = { rounds: 0, summaryFrom: "model" } as const;
-
 const call = (n: number, content: string): readonly Raw[] => [
   says(`a${n}`, `m${n}`, { type: "tool_use", id: `t${n}`, name: "Grep", input: { pattern: `p${n}` } }),
   user(`r${n}`, [{ type: "tool_result", tool_use_id: `t${n}`, content }]),
@@ -97,7 +94,7 @@ describe("collapse", () => {
       compact: tokens(108_000),
       blocking: tokens(110_000),
     };
-    const over = { thresholds, compaction: { price, rent: 0, ...asked } };
+    const over = { thresholds, compaction: { price, rent: 0, rounds: 0 } };
     const due = { ...stateOf(wish), ...over };
     expect(compactWhenDue.propose(due)).toBeUndefined();
     const off = { ...stateOf({ ...wish, on: ["compact.auto"] }), ...over };

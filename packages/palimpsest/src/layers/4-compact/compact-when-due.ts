@@ -83,8 +83,7 @@ function requestWhenPaid(
   rule: EarlyCompactRule | undefined,
   { compaction, moment, thresholds, items, prefixes }: PipelineState & { readonly compaction: CompactionState },
 ): CompactRequest | undefined {
-  if (rule === undefined || compaction.summaryFrom === "facts") return undefined;
-  if (moment.contextTokens < rule.fromWindowShare * thresholds.window) return undefined;
+  if (rule === undefined || moment.contextTokens < rule.fromWindowShare * thresholds.window) return undefined;
   if (rule.whenCold === "never" && prefixes.isCold(moment.at)) return undefined;
   const { price, rent } = compaction;
   const isFirst = !items.some(({ summary }) => summary === true);
@@ -102,7 +101,7 @@ function requestWhenPaid(
 export function isNearThreshold({ policy, isOn, compaction, moment, thresholds }: PipelineState): boolean {
   if (policy.summary?.made !== "ahead" || !isOn("compact.auto") || !isOn("compact.background")) return false;
   return (
-    compaction?.summaryFrom === "model" &&
+    compaction !== undefined &&
     moment.contextTokens >= thresholds.warning &&
     makesRoom({ policy, compaction, moment, thresholds })
   );
@@ -137,7 +136,6 @@ interface PriceNowInput extends Pick<PipelineState, "inventory" | "prefixes" | "
   readonly keptTokens: number;
   readonly rent: number;
   readonly rounds: number;
-  readonly summaryFrom: CompactionState["summaryFrom"];
   /** If another model writes the summary: it reads no cache. */
   readonly callRates?: CallRates | undefined;
 }
@@ -149,14 +147,12 @@ export function priceCompactionNow({
   keptTokens,
   rent,
   rounds,
-  summaryFrom,
   callRates,
   ...now
 }: PriceNowInput): CompactionState {
   const { rates, contextTokens, fixedTokens } = now.moment;
   const price = priceCompact({
     rates,
-    call: summaryFrom === "model" ? "asked" : "none",
     contextTokens,
     fixedTokens,
     cache: now.prefixes.isCold(now.moment.at) ? "cold" : "warm",
@@ -166,5 +162,5 @@ export function priceCompactionNow({
     outputTokens: size.outputTokens,
     lossCost: rule.lossCost ?? 0,
   });
-  return { price, rent, rounds, summaryFrom };
+  return { price, rent, rounds };
 }

@@ -11,17 +11,12 @@ const size = { outputTokens: 1_000, leavesTokens: 5_000 };
 const shown = made.inventory.shownTokens;
 
 const priced = (changes: Partial<Parameters<typeof priceCompactionNow>[0]> = {}) =>
-  priceCompactionNow({ ...now, rule, size, keptTokens: 0, rent: 7, rounds: 3, summaryFrom: "model", ...changes });
+  priceCompactionNow({ ...now, rule, size, keptTokens: 0, rent: 7, rounds: 3, ...changes });
 
 describe("what compacting costs now", () => {
   it("a fork reads the context from a warm cache, a plain call sends it anew", () => {
     expect(priced().price.readCost).toBeCloseTo(0.1 * shown);
     expect(priced({ rule: { ...rule, call: "plain" } }).price.readCost).toBeCloseTo(shown);
-  });
-
-  it("without a model nothing is asked", () => {
-    expect(priced({ summaryFrom: "facts" }).price).toMatchObject({ readCost: 0, outputCost: 0 });
-    expect(priced({ summaryFrom: "facts" }).price.writeCost).toBe(priced().price.writeCost);
   });
 
   it("what is kept is not removed, and is written again", () => {
