@@ -31,10 +31,14 @@ const short = { turns: 6, callsPerTurn: 9, said: "" };
 /** Fits the window, for policies that remove nothing themselves. */
 const fitting = { turns: 2, callsPerTurn: 7, said: "" };
 
+/** For the default, whose large clears make room here: after some of them, estimate and count differ by a round. */
+const cleared = { turns: 4, callsPerTurn: 7, said: "" };
+
 function conversationFor({ name, chooses, collapse, compact }: Policy): typeof long {
   if (collapse === "on") return longest;
   // Prices depend on every token: the engine's estimate and the recording's exact count differ too much in `long`.
   if (compact !== undefined && chooses === "first") return long;
+  if (name === "palimpsest") return cleared;
   return name === "none" || name === "api" ? fitting : short;
 }
 
@@ -132,7 +136,7 @@ async function recorded(store: ReturnType<typeof memoryStore>) {
 
 /** The kinds of edits that each preset makes here, in the order of their first time. `api` leaves them to the server. */
 const editsByPolicy: Readonly<Record<PolicyName, readonly string[]>> = {
-  palimpsest: ["compacted", "clear"],
+  palimpsest: ["clear"],
   "claude-code-2.0": ["compacted", "clear"],
   "claude-code-2.1": ["compacted"],
   "claude-code-2026": ["compacted"],
@@ -165,7 +169,7 @@ it.each(presetNames)("a conversation is edited in a replay as it was when it was
   expect(run.contextByRound).toHaveLength(requests);
   expect(again).toEqual(told);
   const kinds = Object.groupBy(told, ([, what]) => what.split(" ")[0] ?? "");
-  const compacts = conversationFor(policy).said !== "" || name === "palimpsest";
+  const compacts = conversationFor(policy).said !== "";
   expect(kinds["compacted"]?.length ?? 0).toBeGreaterThanOrEqual(compacts ? 2 : 0);
   expect(Object.keys(kinds)).toEqual(editsByPolicy[name]);
 });

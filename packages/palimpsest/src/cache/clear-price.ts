@@ -245,7 +245,6 @@ function cheapestRoom(
   return cut === undefined ? undefined : tally.price({ ...cut, input });
 }
 
-/** What a round costs until the next cut is forced: its share of this one, and reading the context. */
 function priceRound(
   { moment: { rates, contextTokens } }: ClearInput,
   {
@@ -254,11 +253,22 @@ function priceRound(
     behindTokens,
   }: { readonly need: ForcedNeed; readonly tally: ClearTally; readonly behindTokens: number },
 ): number {
-  const { limitTokens, growthTokens } = need;
-  const leftTokens = contextTokens - tally.removed;
+  const cost = (rates.write - rates.read) * behindTokens + tally.risk;
+  return roomCostPerRound({ ...need, cost, leftTokens: contextTokens - tally.removed, rates });
+}
+
+/** What a round costs until the next edit is forced: its share of this one, and reading the context, which grows. */
+export function roomCostPerRound({ cost, leftTokens, limitTokens, growthTokens, rates }: RoomInput): number {
   const rounds = Math.max(limitTokens - leftTokens, 0) / growthTokens;
-  const cutCost = (rates.write - rates.read) * behindTokens + tally.risk;
-  return cutCost / rounds + (rates.read * (leftTokens + limitTokens)) / 2;
+  return cost / rounds + (rates.read * (leftTokens + limitTokens)) / 2;
+}
+
+interface RoomInput extends Pick<ForcedNeed, "limitTokens" | "growthTokens"> {
+  /** Of the edit, in input tokens. */
+  readonly cost: number;
+  /** The context after it. */
+  readonly leftTokens: number;
+  readonly rates: CacheRates;
 }
 
 /** Whether a result behind a cut should go with it: it would be written again, and read for the whole horizon. */

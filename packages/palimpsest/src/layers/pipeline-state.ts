@@ -54,4 +54,6 @@ export interface CompactionState {
   readonly price: CompactPrice;
   /** The rent on what it would remove, accrued since the last compaction. */
   readonly rent: number;
+  /** Requests since then. */
+  readonly rounds: number;
 }

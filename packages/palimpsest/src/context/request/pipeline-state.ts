@@ -143,6 +143,7 @@ export function compactionState(input: CompactionStateInput): CompactionState {
     size,
     keptTokens,
     rent: rent.accrued,
+    rounds: cache.requestTokens.length,
     callRates: rates,
     inventory,
     prefixes,

@@ -48,7 +48,11 @@ describe("clearing by price", () => {
     ["where there is no room, everything stale that makes it cheaply", { policy, ...tight }, ["t1", "t2"]],
     ["more where that leaves too much for the warning", { policy, ...over(6_000, 5_044, 9_554) }, ["t1", "t2"]],
     ["along what lies behind the same live prefix", { policy, ...over(7_000, 9_554) }, ["t1", "t2"]],
-    ["that also where somebody can compact", { policy, ...tight, compaction: { price, rent: 0 } }, ["t1", "t2"]],
+    [
+      "that also where somebody can compact",
+      { policy, ...tight, compaction: { price, rent: 0, rounds: 0 } },
+      ["t1", "t2"],
+    ],
     ["cold, not where clearing when idle is off", { policy, cache: "cold", isOn: (name) => name !== "clear.idle" }, []],
     [
       "cold, also where clearing by size is off",

@@ -94,7 +94,7 @@ describe("collapse", () => {
       compact: tokens(108_000),
       blocking: tokens(110_000),
     };
-    const over = { thresholds, compaction: { price, rent: 0 } };
+    const over = { thresholds, compaction: { price, rent: 0, rounds: 0 } };
     const due = { ...stateOf(wish), ...over };
     expect(compactWhenDue.propose(due)).toBeUndefined();
     const off = { ...stateOf({ ...wish, on: ["compact.auto"] }), ...over };

@@ -135,6 +135,7 @@ interface PriceNowInput extends Pick<PipelineState, "inventory" | "prefixes" | "
   /** Tokens of what would stay as it is: pins, and what waits for its answer. */
   readonly keptTokens: number;
   readonly rent: number;
+  readonly rounds: number;
   /** If another model writes the summary: it reads no cache. */
   readonly callRates?: CallRates | undefined;
 }
@@ -145,6 +146,7 @@ export function priceCompactionNow({
   size,
   keptTokens,
   rent,
+  rounds,
   callRates,
   ...now
 }: PriceNowInput): CompactionState {
@@ -160,5 +162,5 @@ export function priceCompactionNow({
     outputTokens: size.outputTokens,
     lossCost: rule.lossCost ?? 0,
   });
-  return { price, rent };
+  return { price, rent, rounds };
 }

@@ -24,13 +24,13 @@ const at = (contextTokens: number): StateWish => ({
   policy,
   isOn: (name) => name !== "collapse",
   moment: { contextTokens },
-  compaction: { price, rent: 0 },
+  compaction: { price, rent: 0, rounds: 0 },
 });
 const paid = patience * (price.total - price.savesNext);
 /** At 190,000, 23,000 over the threshold. */
 const removing = (removesTokens: number): StateWish => ({
   ...at(190_000),
-  compaction: { price: { ...price, removesTokens }, rent: paid },
+  compaction: { price: { ...price, removesTokens }, rent: paid, rounds: 0 },
 });
 
 describe("compaction", () => {
@@ -41,22 +41,26 @@ describe("compaction", () => {
     ["not before it", at(166_999), undefined],
     [
       "not on a cold cache, where the default waits",
-      { ...at(100_000), cache: "cold", compaction: { price, rent: paid } },
+      { ...at(100_000), cache: "cold", compaction: { price, rent: paid, rounds: 0 } },
       undefined,
     ],
-    ["not below its share of the window", { ...at(89_999), compaction: { price, rent: paid } }, undefined],
+    ["not below its share of the window", { ...at(89_999), compaction: { price, rent: paid, rounds: 0 } }, undefined],
     ["not at the threshold if the user has old rounds collapse", { ...at(167_000), isOn: () => true }, undefined],
     ["due at the hard limit also then", { ...at(197_000), isOn: () => true }, "limit"],
-    ["due before it once the rent has paid for it", { ...at(100_000), compaction: { price, rent: paid } }, "price"],
-    ["not a token earlier", { ...at(100_000), compaction: { price, rent: paid - 1 } }, undefined],
+    [
+      "due before it once the rent has paid for it",
+      { ...at(100_000), compaction: { price, rent: paid, rounds: 0 } },
+      "price",
+    ],
+    ["not a token earlier", { ...at(100_000), compaction: { price, rent: paid - 1, rounds: 0 } }, undefined],
     [
       "not by rent where it would remove nothing",
-      { ...at(100_000), compaction: { price: { ...price, removesTokens: 0 }, rent: paid } },
+      { ...at(100_000), compaction: { price: { ...price, removesTokens: 0 }, rent: paid, rounds: 0 } },
       undefined,
     ],
     [
       "not by rent under a policy that does not price it",
-      { ...at(100_000), policy: getPreset("claude-code-2026"), compaction: { price, rent: paid } },
+      { ...at(100_000), policy: getPreset("claude-code-2026"), compaction: { price, rent: paid, rounds: 0 } },
       undefined,
     ],
     ["due where it leaves room below the threshold", removing(23_000 + headroomTokens), "threshold"],

@@ -11,7 +11,7 @@ const size = { outputTokens: 1_000, leavesTokens: 5_000 };
 const shown = made.inventory.shownTokens;
 
 const priced = (changes: Partial<Parameters<typeof priceCompactionNow>[0]> = {}) =>
-  priceCompactionNow({ ...now, rule, size, keptTokens: 0, rent: 7, ...changes });
+  priceCompactionNow({ ...now, rule, size, keptTokens: 0, rent: 7, rounds: 3, ...changes });
 
 describe("what compacting costs now", () => {
   it("a fork reads the context from a warm cache, a plain call sends it anew", () => {
