@@ -14,7 +14,9 @@ let close = async (): Promise<void> => undefined;
 let store: ReturnType<typeof faultyStore> | undefined;
 
 async function open({ folder, upstream, contextTokens }: Extract<GatewayOrder, { kind: "open" }>): Promise<void> {
-  const faulty = faultyStore(fileStore({ folder: join(folder, "sessions"), durability: "never" }));
+  const faulty = faultyStore(fileStore({ folder: join(folder, "sessions"), durability: "never" }), (fault) =>
+    report({ kind: "struck", fault }),
+  );
   const conversations = new Conversations({
     log: await ConversationLog.open(join(folder, "conversations.jsonl")),
     openStore: () => faulty,

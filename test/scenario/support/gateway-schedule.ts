@@ -3,44 +3,18 @@ import { mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../../packages/palimpsest/src/schema/json.ts";
-import { type Fault, parseFault } from "../../../packages/simulator/src/fault/fault.ts";
 import { serveSimulator, type RunningServer } from "../../../packages/simulator/src/http/serve-simulator.ts";
 import { createRandom, type Random } from "../../../packages/simulator/src/random.ts";
 import type { MoveBlock, Responder } from "../../../packages/simulator/src/responder/responder.ts";
 import { realClock } from "../../../packages/simulator/src/simulator-clock.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
-import type { StoreFault } from "./faulty-store.ts";
 import { GatewayProcesses } from "./gateway-process.ts";
-import { type ClientCut, type GotReply, post, readContent } from "./messages-client.ts";
+import { type GotReply, post, readContent } from "./messages-client.ts";
 import { fileDeps } from "./project.ts";
+import { chooseTrouble, type Trouble, troubleName } from "./gateway-trouble.ts";
 import { describe, flatten, recall, readTranscript } from "./transcript-messages.ts";
 
 const model = "claude-sonnet-5-5";
-
-/** What goes wrong in one try of a request. */
-type Trouble =
-  | { readonly kind: "none" | "restart" }
-  /** `nth`: which request of the try it strikes; the gateway may send several. */
-  | { readonly kind: "upstream"; readonly fault: Fault; readonly nth: number }
-  | { readonly kind: "client"; readonly cut: ClientCut }
-  | { readonly kind: "store"; readonly fault: StoreFault }
-  | { readonly kind: "kill"; readonly at: "request" | "chunk" | "moment"; readonly after: number };
-
-const upstreamFaults = [
-  "overloaded",
-  "rate-limit retry-after=1",
-  "server-error",
-  "timeout",
-  "reset",
-  "break after=0",
-  "break after=3",
-  "break after=6",
-  "break after=9",
-  "break-utf8",
-  "overloaded-midway after=4",
-  "trickle every=4",
-  "wrong-usage factor=3",
-];
 
 interface ScheduleOptions {
   readonly seed: number;
@@ -59,7 +33,10 @@ export interface ScheduleReport {
   recalls: number;
   kills: number;
   failedOpen: number;
+  /** Tries in which something was to go wrong: a reply may have ended before that. */
   readonly triesByTrouble: Record<string, number>;
+  /** How often it did. Of the store: each write that failed or waited. */
+  readonly struckByTrouble: Record<string, number>;
 }
 
 /** Runs the schedules of these seeds, one after the other in each of the lanes. */
@@ -70,7 +47,7 @@ export async function runSchedules(options: {
 }): Promise<ScheduleReport> {
   const { seeds, rounds, lanes } = options;
   const numbers = { schedules: 0, tries: 0, requests: 0, replies: 0, recalls: 0, kills: 0, failedOpen: 0 };
-  const report: ScheduleReport = { ...numbers, failures: [], triesByTrouble: {} };
+  const report: ScheduleReport = { ...numbers, failures: [], triesByTrouble: {}, struckByTrouble: {} };
   const waiting = [...seeds];
   const runLane = async (): Promise<void> => {
     const gateways = new GatewayProcesses();
@@ -83,6 +60,7 @@ export async function runSchedules(options: {
     report.kills += gateways.kills;
     for (const event of gateways.events)
       if (event.kind === "failed-open") report.failedOpen += 1;
+      else if (event.kind === "struck") count(report.struckByTrouble, `store ${event.fault}`);
       else report.failures.push(event.message);
     gateways.end();
   };
@@ -163,7 +141,7 @@ class Schedule {
       messages: this.#list,
     });
     for (let tries = 0; tries < triesMax; tries += 1) {
-      this.#trouble = isLast || tries > triesMax / 2 ? { kind: "none" } : this.#choose();
+      this.#trouble = isLast || tries > triesMax / 2 ? { kind: "none" } : chooseTrouble(this.#random);
       const content = await this.#try(body);
       if (content !== undefined) {
         this.#checkReply(content);
@@ -183,18 +161,18 @@ class Schedule {
     const trouble = this.#trouble;
     const { gateways } = this.#options;
     this.#report.tries += 1;
-    const name =
-      trouble.kind === "upstream" || trouble.kind === "store" ? `${trouble.kind} ${trouble.fault.kind}` : trouble.kind;
-    this.#report.triesByTrouble[name] = (this.#report.triesByTrouble[name] ?? 0) + 1;
+    count(this.#report.triesByTrouble, troubleName(trouble));
     this.#said = [];
     this.#requests = 0;
     this.#story.push(JSON.stringify(trouble));
     if (trouble.kind === "restart") {
+      this.#strike();
       await gateways.close();
       await this.#openGateway();
     }
     if (trouble.kind === "store") gateways.fail(trouble.fault);
-    if (trouble.kind === "kill" && trouble.at === "moment") setTimeout(() => this.#killGateway(), trouble.after);
+    const isTimed = trouble.kind === "kill" && trouble.at === "moment";
+    const timer = isTimed ? setTimeout(() => this.#killGateway(), trouble.after) : undefined;
     const got = await post(this.#url, {
       body,
       cut: trouble.kind === "client" ? trouble.cut : undefined,
@@ -202,7 +180,11 @@ class Schedule {
         if (trouble.kind === "kill" && trouble.at === "chunk" && count > trouble.after) this.#killGateway();
       },
     });
+    // A late one would strike the next gateway.
+    clearTimeout(timer);
+    if (trouble.kind === "client" && got.end === "broken") this.#strike();
     if (trouble.kind === "kill") {
+      if (got.end === "broken") this.#strike();
       this.#killGateway();
       await this.#kill;
       this.#kill = undefined;
@@ -215,6 +197,10 @@ class Schedule {
     return readContent(got);
   }
 
+  #strike(): void {
+    count(this.#report.struckByTrouble, troubleName(this.#trouble));
+  }
+
   #killGateway(): void {
     this.#kill ??= this.#options.gateways.kill();
   }
@@ -222,29 +208,6 @@ class Schedule {
   async #openGateway(): Promise<void> {
     const upstream = this.#upstream?.url ?? "";
     this.#url = await this.#options.gateways.open({ folder: this.#folder, upstream, contextTokens: undefined });
-  }
-
-  #choose(): Trouble {
-    const chance = this.#random();
-    const count = (below: number): number => Math.floor(this.#random() * below);
-    if (chance < 0.3) {
-      const parsed = parseFault(upstreamFaults[count(upstreamFaults.length)] ?? "");
-      return parsed.kind === "fault" ? { kind: "upstream", fault: parsed.fault, nth: count(2) } : { kind: "none" };
-    }
-    if (chance < 0.45) {
-      const at = (["body", "head", "stream"] as const)[count(3)] ?? "body";
-      return { kind: "client", cut: { at, after: at === "body" ? count(200) : at === "head" ? count(12) : count(8) } };
-    }
-    if (chance < 0.57) {
-      const kind = (["disk-full", "read-only", "throws"] as const)[count(3)] ?? "throws";
-      const slow: StoreFault = { kind: "slow", ms: 10 };
-      return { kind: "store", fault: this.#random() < 0.2 ? slow : { kind, after: count(6) } };
-    }
-    if (chance < 0.62) {
-      const at = (["request", "chunk", "moment"] as const)[count(3)] ?? "chunk";
-      return { kind: "kill", at, after: at === "moment" ? count(25) : at === "chunk" ? count(10) : count(2) };
-    }
-    return { kind: chance < 0.65 ? "restart" : "none" };
   }
 
   /** Says what no other reply says, and calls tools, also the gateway's. */
@@ -258,7 +221,12 @@ class Schedule {
     const n = this.#number;
     const blocks = this.#moveBlocks(n, { canRecall: hasRecall(request.tools), nth });
     if (trouble.kind === "kill" && trouble.at === "request" && nth === trouble.after) this.#killGateway();
+    if (trouble.kind === "refusal" && trouble.nth === nth) {
+      this.#strike();
+      return { move: { kind: "refuse", refusal: trouble.refusal } as const };
+    }
     const fault = trouble.kind === "upstream" && trouble.nth === nth ? trouble.fault : undefined;
+    if (fault !== undefined) this.#strike();
     if (fault === undefined || !silentFaults.has(fault.kind)) this.#said.push(blocks);
     return { move: { kind: "say", blocks } as const, ...(fault === undefined ? {} : { fault }) };
   }
@@ -307,7 +275,8 @@ class Schedule {
   }
 
   #checkStatus({ status, headers, bytes }: GotReply): void {
-    if (status === 400 || (status === 500 && headers["x-palimpsest-error"] !== undefined))
+    const isMeant = this.#trouble.kind === "refusal" && bytes.includes(this.#trouble.refusal.message);
+    if ((status === 400 && !isMeant) || (status === 500 && headers["x-palimpsest-error"] !== undefined))
       throw new Error(`refused: ${bytes.toString("utf8").slice(0, 500)}`);
   }
 
@@ -342,6 +311,10 @@ class Schedule {
     deepEqual(damage, []);
     deepEqual(flatten(messages), flatten(this.#list));
   }
+}
+
+function count(times: Record<string, number>, name: string): void {
+  times[name] = (times[name] ?? 0) + 1;
 }
 
 /** Faults that leave nothing of a reply. */
