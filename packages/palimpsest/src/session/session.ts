@@ -180,11 +180,10 @@ export class Session {
   }
 
   /** Replaces what follows an entry of the path. Settings written there belong to the session and are appended again. */
-  appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
+  appendInstead(behind: EntryId | null, ...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() =>
       this.#enqueue(async () => {
-        const [redacted = draft] = await redactDrafts(this.#deps, [draft]);
-        const [first, ...others] = [...this.#settingsBehind(behind), redacted];
+        const [first, ...others] = [...this.#settingsBehind(behind), ...(await redactDrafts(this.#deps, drafts))];
         return this.#write(this.#place([{ ...first, parentUuid: behind }, ...others]));
       }),
     );
