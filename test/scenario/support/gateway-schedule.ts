@@ -31,6 +31,8 @@ export interface ScheduleReport {
   requests: number;
   replies: number;
   recalls: number;
+  /** Requests of the gateway for a client that had gone. */
+  late: number;
   kills: number;
   failedOpen: number;
   /** Tries in which something was to go wrong: a reply may have ended before that. */
@@ -46,7 +48,7 @@ export async function runSchedules(options: {
   readonly lanes: number;
 }): Promise<ScheduleReport> {
   const { seeds, rounds, lanes } = options;
-  const numbers = { schedules: 0, tries: 0, requests: 0, replies: 0, recalls: 0, kills: 0, failedOpen: 0 };
+  const numbers = { schedules: 0, tries: 0, requests: 0, replies: 0, recalls: 0, late: 0, kills: 0, failedOpen: 0 };
   const report: ScheduleReport = { ...numbers, failures: [], triesByTrouble: {}, struckByTrouble: {} };
   const waiting = [...seeds];
   const runLane = async (): Promise<void> => {
@@ -91,6 +93,8 @@ class Schedule {
   readonly #list: JsonObject[] = [{ role: "user", content: "task 0: go on until you are done" }];
   /** What the upstream said in this try. */
   #said: (readonly MoveBlock[])[] = [];
+  /** The same of the try before, if its client went away: the gateway may notice that late, and have gone on. */
+  #saidBefore: readonly (readonly MoveBlock[])[] = [];
   /** Requests of this try. */
   #requests = 0;
   #trouble: Trouble = { kind: "none" };
@@ -191,6 +195,7 @@ class Schedule {
       await this.#openGateway();
     }
     if (trouble.kind === "store") gateways.fail({ kind: "none" });
+    this.#saidBefore = trouble.kind === "client" ? this.#said : [];
     if (this.#wrong !== undefined) throw new Error(this.#wrong);
     this.#lastGot = `${got.status} ${got.end} ${got.bytes.toString("utf8").slice(0, 500)}`;
     this.#checkStatus(got);
@@ -213,12 +218,17 @@ class Schedule {
   /** Says what no other reply says, and calls tools, also the gateway's. */
   #respond(request: { readonly messages: readonly object[]; readonly tools: readonly object[] }) {
     const trouble = this.#trouble;
-    const nth = this.#requests;
-    this.#requests += 1;
     this.#report.requests += 1;
-    this.#checkSent(request.messages);
     this.#number += 1;
     const n = this.#number;
+    if (this.#isLate(request.messages)) {
+      // Nobody may get this reply: it is none of those that this try can have.
+      this.#report.late += 1;
+      return { move: { kind: "say", blocks: [{ type: "text", text: `late reply ${n}` }] } as const };
+    }
+    const nth = this.#requests;
+    this.#requests += 1;
+    this.#checkSent(request.messages);
     const blocks = this.#moveBlocks(n, { canRecall: hasRecall(request.tools), nth });
     if (trouble.kind === "kill" && trouble.at === "request" && nth === trouble.after) this.#killGateway();
     if (trouble.kind === "refusal" && trouble.nth === nth) {
@@ -256,22 +266,16 @@ class Schedule {
    * said with them.
    */
   #checkSent(messages: readonly object[]): void {
-    const sent = flatten(messages);
-    const list = flatten(this.#list);
-    const possible = [[], ...this.#spoken()].map((said) => [...list, ...said.map((block) => `assistant ${block}`)]);
-    if (!possible.some((one) => JSON.stringify(one) === JSON.stringify(sent)))
+    const [sent, list] = [flatten(messages), flatten(this.#list)];
+    if (!isListWith(list, { sent, said: [[], ...spoken(this.#said)] }))
       this.#wrong ??= `${this.#story.join("\n")}\nthe upstream was shown\n${sent.join("\n")}\ninstead of\n${list.join("\n")}`;
   }
 
-  /** What the last replies of this try said together, without own calls: the last one, the last two … */
-  #spoken(): readonly (readonly string[])[] {
-    return this.#said.map((_, from) =>
-      this.#said
-        .slice(from)
-        .flat()
-        .filter((block) => block.type !== "tool_use" || block.name !== recall)
-        .map((block) => describe({ ...block })),
-    );
+  /** A request with the results of own calls of the try before. */
+  #isLate(messages: readonly object[]): boolean {
+    const [sent, list] = [flatten(messages), flatten(this.#list)];
+    const isNow = isListWith(list, { sent, said: [[], ...spoken(this.#said)] });
+    return !isNow && isListWith(list, { sent, said: spoken(this.#saidBefore) });
   }
 
   #checkStatus({ status, headers, bytes }: GotReply): void {
@@ -285,7 +289,7 @@ class Schedule {
     this.#report.replies += 1;
     const got = JSON.stringify(content.map(describe));
     ok(
-      this.#spoken().some((said) => JSON.stringify(said) === got),
+      spoken(this.#said).some((said) => JSON.stringify(said) === got),
       `${this.#story.join("\n")}\nthe client got ${got}`,
     );
   }
@@ -312,6 +316,23 @@ class Schedule {
     deepEqual(flatten(messages), flatten(this.#list));
   }
 }
+
+/** What the last of these replies said together, without own calls: the last one, the last two … */
+const spoken = (said: readonly (readonly MoveBlock[])[]): readonly (readonly string[])[] =>
+  said.map((_, from) =>
+    said
+      .slice(from)
+      .flat()
+      .filter((block) => block.type !== "tool_use" || block.name !== recall)
+      .map((block) => describe({ ...block })),
+  );
+
+/** Is what was sent the list, and behind it one of these? */
+const isListWith = (
+  list: readonly string[],
+  { sent, said }: { readonly sent: readonly string[]; readonly said: readonly (readonly string[])[] },
+): boolean =>
+  said.some((one) => JSON.stringify([...list, ...one.map((block) => `assistant ${block}`)]) === JSON.stringify(sent));
 
 function count(times: Record<string, number>, name: string): void {
   times[name] = (times[name] ?? 0) + 1;

@@ -183,8 +183,8 @@ export class Session {
   appendInstead(behind: EntryId | null, ...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() =>
       this.#enqueue(async () => {
-        const [first, ...others] = [...this.#settingsBehind(behind), ...(await redactDrafts(this.#deps, drafts))];
-        return this.#write(this.#place([{ ...first, parentUuid: behind }, ...others]));
+        const all = [...this.#settingsBehind(behind), ...(await redactDrafts(this.#deps, drafts))];
+        return this.#write(this.#place(all.map((one, at) => (at === 0 ? { ...one, parentUuid: behind } : one))));
       }),
     );
   }
