@@ -102,9 +102,10 @@ it(
     const idByClient = new Map<string, string>();
     for (const words of ["one", "one two", "one two three"]) {
       if (idByClient.size > 0) await gateway.killAndOpen();
-      for (const [nth, { name, ask }] of clients.entries()) {
+      for (const [nth, client] of clients.entries()) {
+        const { name } = client;
         const word = `${words.split(" ").at(-1)}${nth}`;
-        const { id, text } = await ask(gateway.url, { word, previous: idByClient.get(name) });
+        const { id, text } = await client.ask(gateway.url, { word, previous: idByClient.get(name) });
         expect([name, text]).toEqual([name, words.replaceAll(/\w+/g, (said) => `${said}${nth}`)]);
         idByClient.set(name, id);
       }
