@@ -394,6 +394,64 @@ describe("sync", () => {
     await context.close();
   });
 
+  describe("an undo and a pin of the user hold", () => {
+    const list = [fix, ...rounds(40)];
+    const answer = (content: readonly object[]) => ({
+      id: `msg_${crypto.randomUUID()}`,
+      model,
+      content: content as { type: "text"; text: string }[],
+      stop_reason: "end_turn",
+      usage: { input_tokens: 9_000, output_tokens: 9 },
+    });
+    const inForce = (context: Context<"anthropic">): readonly string[] =>
+      context.receipts().flatMap(({ kind, state }) => (state === "undone" ? [] : [kind]));
+
+    /** After a first answer to the list, the user undoes every edit and pins the task. */
+    async function openUndone(content: readonly object[]): Promise<Context<"anthropic">> {
+      const options = { model, tools, session: "s", store: memoryStore() };
+      const small = await openContext({ ...options, contextTokens: 30_000 });
+      await small.sync(list);
+      await small.assistant(answer(content));
+      await small.close();
+      const context = await openContext({ ...options, contextTokens: 1_000_000 });
+      const edits = context.receipts().filter(({ undoes }) => undoes);
+      expect(edits.length).toBeGreaterThan(0);
+      for (const { id } of edits.toReversed()) expect(await context.undo(id)).toMatchObject({ kind: "undone" });
+      const [hit] = await context.recall("gauge");
+      await context.pin(hit?.id ?? "");
+      return context;
+    }
+
+    it("on the branch that a retry makes, and on the next one", async () => {
+      const context = await openUndone([text("A first answer.")]);
+      for (const said of ["A second answer.", "A third one."]) {
+        const again = await context.sync(list);
+        expect(again.sync).toMatchObject({ kind: "branched", added: 0, left: 1 });
+        expect(again.params.messages).toHaveLength(list.length);
+        expect(inForce(context).filter((kind) => kind !== "undo" && kind !== "branch")).toEqual(["pin"]);
+        await context.assistant(answer([text(said)]));
+      }
+      await context.close();
+    });
+
+    it("when the results of calls come that were open meanwhile", async () => {
+      const context = await openUndone([call("toolu_open")]);
+      const results = user([result("toolu_open", "the gauge is fixed")]);
+      const { params } = await context.sync([...list, says(call("toolu_open")), results]);
+      expect(params.messages).toHaveLength(list.length + 2);
+      expect(inForce(context).filter((kind) => kind !== "undo" && kind !== "branch")).toEqual(["pin"]);
+      await context.close();
+    });
+
+    it("not on a branch from before what it is about", async () => {
+      const context = await openUndone([text("A first answer.")]);
+      const { params } = await context.sync([user("Fix the other gauge.")]);
+      expect(params.messages).toHaveLength(1);
+      expect(inForce(context)).toEqual(["branch"]);
+      await context.close();
+    });
+  });
+
   it("takes lists of chat completions and of responses, and recognises their replies", async () => {
     const chat = await openContext({ model: "gpt-5", provider: "openai-chat" });
     const asked = { role: "user", content: [{ type: "text", text: "Look." }] };

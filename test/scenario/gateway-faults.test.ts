@@ -368,6 +368,30 @@ describe("what fails of ours does not reach the client", () => {
     expect(looked).toEqual([1, 2, 2, 2]);
   });
 
+  it("a refusal that names nothing in the request shortens nothing", async () => {
+    const refusals = new Set([4, 6]);
+    await openWorld({
+      own: { 1: [call, { type: "text", text: "I looked." }] },
+      answer: () => {
+        const error = { type: "error", error: { type: "invalid_request_error", message: "It was not accepted." } };
+        const isRefused = refusals.has(world.traffic.length);
+        return Promise.resolve(isRefused ? Response.json(error, { status: 400 }) : undefined);
+      },
+    });
+    const agent = new Agent("stream");
+    agent.take(await agent.ask());
+    agent.take(await agent.ask());
+    for (let round = 0; round < 2; round += 1) {
+      const asked = agent.body;
+      agent.take(await agent.ask());
+      expect(Buffer.from(world.traffic.at(-1)?.bytes ?? []).toString()).toBe(asked);
+    }
+    expect(failedSteps()).toEqual(["refused", "refused"]);
+    agent.take(await agent.ask());
+    expect(JSON.stringify(world.traffic.at(-1)?.body["messages"])).toContain('"name":"recall","input"');
+    expect(world.traffic.map(({ status }) => status)).toEqual([200, 200, 200, 400, 200, 400, 200, 200]);
+  });
+
   it("a request that was changed and is refused for good is sent as the client wrote it", async () => {
     await openWorld({
       own: { 99: [] },

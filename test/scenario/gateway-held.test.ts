@@ -141,7 +141,7 @@ describe("message threads, kept", () => {
     expect(threads.filter((thread) => JSON.stringify(thread).includes("create")).length).toBeGreaterThan(2);
   });
 
-  it("a thread that is unknown after a restart is begun anew by the SDK", async () => {
+  it("a thread goes on after a restart, and its client notices nothing", async () => {
     const { client, statuses } = await open(counting);
     const thread = client.beta.messages.thread({ model, max_tokens: 100, system: "Count." });
     await thread.send(asks("One."));
@@ -149,9 +149,23 @@ describe("message threads, kept", () => {
     await world.reopen();
     expect(textOf(await thread.send(asks("Three.")))).toBe("You sent 5.");
     expect(textOf(await thread.send(asks("Four.")))).toBe("You sent 7.");
-    expect(statuses).toEqual([200, 200, 404, 200, 200]);
+    expect(statuses).toEqual([200, 200, 200, 200]);
     expect(askedSizes()).toEqual([1, 3, 5, 7]);
     expect(world.traffic.every(({ body }) => body["system"] === "Count.")).toBe(true);
+  });
+
+  it("a thread that is not known is refused in the way by which the SDK begins it anew", async () => {
+    const { client } = await open(counting);
+    const unknown = client.beta.messages.create({
+      model,
+      max_tokens: 100,
+      betas: ["message-threads-2026-08-12"],
+      thread: { type: "continue", previous_message_id: "msg_unknown" },
+      messages: [asks("Two.")],
+    });
+    const error = { error: { type: "not_found_error", details: { error_code: "thread_not_found" } } };
+    await expect(unknown).rejects.toMatchObject({ status: 404, error });
+    expect(world.traffic).toEqual([]);
   });
 
   it("can be continued again from the same reply, and counted", async () => {

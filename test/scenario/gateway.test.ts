@@ -230,4 +230,41 @@ describe("edits", () => {
     // The upstream's window is too small for it, so that a second, smaller request follows.
     expect(Buffer.from(world.traffic[before]?.bytes ?? []).toString()).toBe(last);
   });
+
+  it("an undo holds when the client sends its last request again", async () => {
+    const reduction = { recall: "off" } as const;
+    world = await openGatewayWorld({
+      simulator: { responder: moves(), seed: 1 },
+      contextTokens: windowTokens,
+      reduction,
+    });
+    const messages = [{ role: "user", content: "Read all." }];
+    const rounds = Array.from({ length: 30 }, (_, nth) => [
+      { role: "assistant", content: [{ type: "tool_use", id: `toolu_${nth}`, name: "read", input: { nth } }] },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: `toolu_${nth}`, content: `${nth};`.repeat(2_000) }],
+      },
+    ]);
+    const body = JSON.stringify({
+      model,
+      max_tokens: 500,
+      tools: [readDefinition],
+      messages: [...messages, ...rounds.flat()],
+    });
+    const headers = { "content-type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01" };
+    const send = async (): Promise<string> => {
+      expect((await fetch(`${world.url}/v1/messages`, { method: "POST", headers, body })).status).toBe(200);
+      return Buffer.from(world.traffic.at(-1)?.bytes ?? []).toString();
+    };
+    expect((await send()).length).toBeLessThan(body.length);
+    const session = world.conversations.conversations()[0]?.id ?? "";
+    await world.reopen();
+    const context = await openContext({ model, session, store: world.store, contextTokens: 1_000_000 });
+    const edits = context.receipts().filter(({ undoes }) => undoes);
+    for (const { id } of edits.toReversed()) expect(await context.undo(id)).toMatchObject({ kind: "undone" });
+    await context.close();
+    world.widen(1_000_000);
+    expect([await send(), await send()]).toEqual([body, body]);
+  });
 });

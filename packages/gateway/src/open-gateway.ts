@@ -9,6 +9,7 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { type ConversationPlace, Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/gateway-conversation.ts";
+import { HeldLog } from "./conversation/held-log.ts";
 import { ToolBook } from "./conversation/tool-book.ts";
 import { contextExchange } from "./exchange/context-exchange.ts";
 import { type GatewayOutcome, serveGateway, type ServeGatewayOptions } from "./http/serve-gateway.ts";
@@ -42,6 +43,8 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
       return contextExchange({
         ...deps,
         conversations,
+        // Held as the client sent them, also with what must not be stored.
+        heldLog: new HeldLog((user) => (context().secrets === "redact" ? undefined : heldPath(home, user))),
         options: () => ({
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",
@@ -76,6 +79,9 @@ async function openLogs(home: string) {
     return { kind: "failed", code, message: `${folder} can't be read and written (${code})` } as const;
   }
 }
+
+const heldPath = (home: string, user: string): string =>
+  join(home, "gateway", ...(user === localUser ? [] : ["users", user]), "held.jsonl");
 
 const readReduction = ({
   contextTokens,

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { Conversations } from "../../../packages/gateway/src/conversation/conversations.ts";
 import { ConversationLog } from "../../../packages/gateway/src/conversation/conversation-log.ts";
+import { HeldLog } from "../../../packages/gateway/src/conversation/held-log.ts";
 import { contextExchange } from "../../../packages/gateway/src/exchange/context-exchange.ts";
 import { serveGateway } from "../../../packages/gateway/src/http/serve-gateway.ts";
 import { fileStore } from "../../../packages/palimpsest/src/store/files/store.ts";
@@ -14,7 +15,9 @@ let close = async (): Promise<void> => undefined;
 let store: ReturnType<typeof faultyStore> | undefined;
 
 async function open({ folder, upstream, contextTokens }: Extract<GatewayOrder, { kind: "open" }>): Promise<void> {
-  const faulty = faultyStore(fileStore({ folder: join(folder, "sessions"), durability: "never" }));
+  const faulty = faultyStore(fileStore({ folder: join(folder, "sessions"), durability: "never" }), (fault) =>
+    report({ kind: "struck", fault }),
+  );
   const conversations = new Conversations({
     log: await ConversationLog.open(join(folder, "conversations.jsonl")),
     openStore: () => faulty,
@@ -29,7 +32,7 @@ async function open({ folder, upstream, contextTokens }: Extract<GatewayOrder, {
   });
   const gateway = await serveGateway({
     config: {
-      upstream: { anthropic: upstream },
+      upstream: { anthropic: upstream, openai: upstream },
       host: "127.0.0.1",
       port: 0,
       names: [],
@@ -46,6 +49,7 @@ async function open({ folder, upstream, contextTokens }: Extract<GatewayOrder, {
       contextExchange({
         ...deps,
         conversations,
+        heldLog: new HeldLog(() => join(folder, "held.jsonl")),
         options: () => ({ summarizer: "none", usage: "used", threads: "keep" }),
       }),
   });

@@ -14,15 +14,22 @@ export interface FaultyStore extends Store {
   fail(fault: StoreFault): void;
 }
 
-/** A store whose writes fail on demand. */
-export function faultyStore(store: Store): FaultyStore {
+/** A store whose writes fail on demand. `onStrike` is told of each write that met a fault. */
+export function faultyStore(
+  store: Store,
+  onStrike: (fault: StoreFault["kind"]) => void = () => undefined,
+): FaultyStore {
   let fault: StoreFault = { kind: "none" };
   let written = 0;
   const strike = async (): Promise<WriteFailure | undefined> => {
-    if (fault.kind === "slow") await wait(fault.ms);
+    if (fault.kind === "slow") {
+      onStrike(fault.kind);
+      await wait(fault.ms);
+    }
     if (fault.kind === "none" || fault.kind === "slow" || fault.kind === "busy") return undefined;
     written += 1;
     if (written <= fault.after) return undefined;
+    onStrike(fault.kind);
     if (fault.kind === "throws") throw new Error("the store has a bug");
     return { kind: "failed", why: fault.kind, message: `The transcript can't be written: ${fault.kind}.` };
   };

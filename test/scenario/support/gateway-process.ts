@@ -18,11 +18,13 @@ export type GatewayOrder =
 export type GatewayReport =
   | { readonly kind: "ready" | "closed" }
   | { readonly kind: "open"; readonly url: string }
+  /** A write met a fault of the store. */
+  | { readonly kind: "struck"; readonly fault: StoreFault["kind"] }
   | Extract<GatewayEvent, { kind: "failed-open" | "bug" }>;
 
 /** Gateways in processes of their own. The next one starts while this one works. */
 export class GatewayProcesses {
-  readonly events: Extract<GatewayReport, { kind: "failed-open" | "bug" }>[] = [];
+  readonly events: Extract<GatewayReport, { kind: "failed-open" | "bug" | "struck" }>[] = [];
   #running = start();
   #spare = start();
   kills = 0;
@@ -32,7 +34,7 @@ export class GatewayProcesses {
     await ready;
     child.removeAllListeners("message");
     child.on("message", (report: GatewayReport) => {
-      if (report.kind === "failed-open" || report.kind === "bug") this.events.push(report);
+      if (report.kind === "failed-open" || report.kind === "bug" || report.kind === "struck") this.events.push(report);
     });
     const opened = report(child, "open");
     child.send({ kind: "open", ...order });

@@ -3,44 +3,18 @@ import { mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../../packages/palimpsest/src/schema/json.ts";
-import { type Fault, parseFault } from "../../../packages/simulator/src/fault/fault.ts";
 import { serveSimulator, type RunningServer } from "../../../packages/simulator/src/http/serve-simulator.ts";
 import { createRandom, type Random } from "../../../packages/simulator/src/random.ts";
 import type { MoveBlock, Responder } from "../../../packages/simulator/src/responder/responder.ts";
 import { realClock } from "../../../packages/simulator/src/simulator-clock.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
-import type { StoreFault } from "./faulty-store.ts";
 import { GatewayProcesses } from "./gateway-process.ts";
-import { type ClientCut, type GotReply, post, readContent } from "./messages-client.ts";
+import { type GotReply, post, readContent } from "./messages-client.ts";
 import { fileDeps } from "./project.ts";
+import { chooseTrouble, type Trouble, troubleName } from "./gateway-trouble.ts";
 import { describe, flatten, recall, readTranscript } from "./transcript-messages.ts";
 
 const model = "claude-sonnet-5-5";
-
-/** What goes wrong in one try of a request. */
-type Trouble =
-  | { readonly kind: "none" | "restart" }
-  /** `nth`: which request of the try it strikes; the gateway may send several. */
-  | { readonly kind: "upstream"; readonly fault: Fault; readonly nth: number }
-  | { readonly kind: "client"; readonly cut: ClientCut }
-  | { readonly kind: "store"; readonly fault: StoreFault }
-  | { readonly kind: "kill"; readonly at: "request" | "chunk" | "moment"; readonly after: number };
-
-const upstreamFaults = [
-  "overloaded",
-  "rate-limit retry-after=1",
-  "server-error",
-  "timeout",
-  "reset",
-  "break after=0",
-  "break after=3",
-  "break after=6",
-  "break after=9",
-  "break-utf8",
-  "overloaded-midway after=4",
-  "trickle every=4",
-  "wrong-usage factor=3",
-];
 
 interface ScheduleOptions {
   readonly seed: number;
@@ -57,9 +31,14 @@ export interface ScheduleReport {
   requests: number;
   replies: number;
   recalls: number;
+  /** Requests of the gateway for a client that had gone. */
+  late: number;
   kills: number;
   failedOpen: number;
+  /** Tries in which something was to go wrong: a reply may have ended before that. */
   readonly triesByTrouble: Record<string, number>;
+  /** How often it did. Of the store: each write that failed or waited. */
+  readonly struckByTrouble: Record<string, number>;
 }
 
 /** Runs the schedules of these seeds, one after the other in each of the lanes. */
@@ -69,8 +48,8 @@ export async function runSchedules(options: {
   readonly lanes: number;
 }): Promise<ScheduleReport> {
   const { seeds, rounds, lanes } = options;
-  const numbers = { schedules: 0, tries: 0, requests: 0, replies: 0, recalls: 0, kills: 0, failedOpen: 0 };
-  const report: ScheduleReport = { ...numbers, failures: [], triesByTrouble: {} };
+  const numbers = { schedules: 0, tries: 0, requests: 0, replies: 0, recalls: 0, late: 0, kills: 0, failedOpen: 0 };
+  const report: ScheduleReport = { ...numbers, failures: [], triesByTrouble: {}, struckByTrouble: {} };
   const waiting = [...seeds];
   const runLane = async (): Promise<void> => {
     const gateways = new GatewayProcesses();
@@ -83,6 +62,7 @@ export async function runSchedules(options: {
     report.kills += gateways.kills;
     for (const event of gateways.events)
       if (event.kind === "failed-open") report.failedOpen += 1;
+      else if (event.kind === "struck") count(report.struckByTrouble, `store ${event.fault}`);
       else report.failures.push(event.message);
     gateways.end();
   };
@@ -113,6 +93,8 @@ class Schedule {
   readonly #list: JsonObject[] = [{ role: "user", content: "task 0: go on until you are done" }];
   /** What the upstream said in this try. */
   #said: (readonly MoveBlock[])[] = [];
+  /** The same of the try before, if its client went away: the gateway may notice that late, and have gone on. */
+  #saidBefore: readonly (readonly MoveBlock[])[] = [];
   /** Requests of this try. */
   #requests = 0;
   #trouble: Trouble = { kind: "none" };
@@ -163,7 +145,7 @@ class Schedule {
       messages: this.#list,
     });
     for (let tries = 0; tries < triesMax; tries += 1) {
-      this.#trouble = isLast || tries > triesMax / 2 ? { kind: "none" } : this.#choose();
+      this.#trouble = isLast || tries > triesMax / 2 ? { kind: "none" } : chooseTrouble(this.#random);
       const content = await this.#try(body);
       if (content !== undefined) {
         this.#checkReply(content);
@@ -183,18 +165,18 @@ class Schedule {
     const trouble = this.#trouble;
     const { gateways } = this.#options;
     this.#report.tries += 1;
-    const name =
-      trouble.kind === "upstream" || trouble.kind === "store" ? `${trouble.kind} ${trouble.fault.kind}` : trouble.kind;
-    this.#report.triesByTrouble[name] = (this.#report.triesByTrouble[name] ?? 0) + 1;
+    count(this.#report.triesByTrouble, troubleName(trouble));
     this.#said = [];
     this.#requests = 0;
     this.#story.push(JSON.stringify(trouble));
     if (trouble.kind === "restart") {
+      this.#strike();
       await gateways.close();
       await this.#openGateway();
     }
     if (trouble.kind === "store") gateways.fail(trouble.fault);
-    if (trouble.kind === "kill" && trouble.at === "moment") setTimeout(() => this.#killGateway(), trouble.after);
+    const isTimed = trouble.kind === "kill" && trouble.at === "moment";
+    const timer = isTimed ? setTimeout(() => this.#killGateway(), trouble.after) : undefined;
     const got = await post(this.#url, {
       body,
       cut: trouble.kind === "client" ? trouble.cut : undefined,
@@ -202,17 +184,26 @@ class Schedule {
         if (trouble.kind === "kill" && trouble.at === "chunk" && count > trouble.after) this.#killGateway();
       },
     });
+    // A late one would strike the next gateway.
+    clearTimeout(timer);
+    if (trouble.kind === "client" && got.end === "broken") this.#strike();
     if (trouble.kind === "kill") {
+      if (got.end === "broken") this.#strike();
       this.#killGateway();
       await this.#kill;
       this.#kill = undefined;
       await this.#openGateway();
     }
     if (trouble.kind === "store") gateways.fail({ kind: "none" });
+    this.#saidBefore = trouble.kind === "client" ? this.#said : [];
     if (this.#wrong !== undefined) throw new Error(this.#wrong);
     this.#lastGot = `${got.status} ${got.end} ${got.bytes.toString("utf8").slice(0, 500)}`;
     this.#checkStatus(got);
     return readContent(got);
+  }
+
+  #strike(): void {
+    count(this.#report.struckByTrouble, troubleName(this.#trouble));
   }
 
   #killGateway(): void {
@@ -224,41 +215,28 @@ class Schedule {
     this.#url = await this.#options.gateways.open({ folder: this.#folder, upstream, contextTokens: undefined });
   }
 
-  #choose(): Trouble {
-    const chance = this.#random();
-    const count = (below: number): number => Math.floor(this.#random() * below);
-    if (chance < 0.3) {
-      const parsed = parseFault(upstreamFaults[count(upstreamFaults.length)] ?? "");
-      return parsed.kind === "fault" ? { kind: "upstream", fault: parsed.fault, nth: count(2) } : { kind: "none" };
-    }
-    if (chance < 0.45) {
-      const at = (["body", "head", "stream"] as const)[count(3)] ?? "body";
-      return { kind: "client", cut: { at, after: at === "body" ? count(200) : at === "head" ? count(12) : count(8) } };
-    }
-    if (chance < 0.57) {
-      const kind = (["disk-full", "read-only", "throws"] as const)[count(3)] ?? "throws";
-      const slow: StoreFault = { kind: "slow", ms: 10 };
-      return { kind: "store", fault: this.#random() < 0.2 ? slow : { kind, after: count(6) } };
-    }
-    if (chance < 0.62) {
-      const at = (["request", "chunk", "moment"] as const)[count(3)] ?? "chunk";
-      return { kind: "kill", at, after: at === "moment" ? count(25) : at === "chunk" ? count(10) : count(2) };
-    }
-    return { kind: chance < 0.65 ? "restart" : "none" };
-  }
-
   /** Says what no other reply says, and calls tools, also the gateway's. */
   #respond(request: { readonly messages: readonly object[]; readonly tools: readonly object[] }) {
     const trouble = this.#trouble;
-    const nth = this.#requests;
-    this.#requests += 1;
     this.#report.requests += 1;
-    this.#checkSent(request.messages);
     this.#number += 1;
     const n = this.#number;
+    if (this.#isLate(request.messages)) {
+      // Nobody may get this reply: it is none of those that this try can have.
+      this.#report.late += 1;
+      return { move: { kind: "say", blocks: [{ type: "text", text: `late reply ${n}` }] } as const };
+    }
+    const nth = this.#requests;
+    this.#requests += 1;
+    this.#checkSent(request.messages);
     const blocks = this.#moveBlocks(n, { canRecall: hasRecall(request.tools), nth });
     if (trouble.kind === "kill" && trouble.at === "request" && nth === trouble.after) this.#killGateway();
+    if (trouble.kind === "refusal" && trouble.nth === nth) {
+      this.#strike();
+      return { move: { kind: "refuse", refusal: trouble.refusal } as const };
+    }
     const fault = trouble.kind === "upstream" && trouble.nth === nth ? trouble.fault : undefined;
+    if (fault !== undefined) this.#strike();
     if (fault === undefined || !silentFaults.has(fault.kind)) this.#said.push(blocks);
     return { move: { kind: "say", blocks } as const, ...(fault === undefined ? {} : { fault }) };
   }
@@ -288,26 +266,21 @@ class Schedule {
    * said with them.
    */
   #checkSent(messages: readonly object[]): void {
-    const sent = flatten(messages);
-    const list = flatten(this.#list);
-    const possible = [[], ...this.#spoken()].map((said) => [...list, ...said.map((block) => `assistant ${block}`)]);
-    if (!possible.some((one) => JSON.stringify(one) === JSON.stringify(sent)))
+    const [sent, list] = [flatten(messages), flatten(this.#list)];
+    if (!isListWith(list, { sent, said: [[], ...spoken(this.#said)] }))
       this.#wrong ??= `${this.#story.join("\n")}\nthe upstream was shown\n${sent.join("\n")}\ninstead of\n${list.join("\n")}`;
   }
 
-  /** What the last replies of this try said together, without own calls: the last one, the last two … */
-  #spoken(): readonly (readonly string[])[] {
-    return this.#said.map((_, from) =>
-      this.#said
-        .slice(from)
-        .flat()
-        .filter((block) => block.type !== "tool_use" || block.name !== recall)
-        .map((block) => describe({ ...block })),
-    );
+  /** A request with the results of own calls of the try before. */
+  #isLate(messages: readonly object[]): boolean {
+    const [sent, list] = [flatten(messages), flatten(this.#list)];
+    const isNow = isListWith(list, { sent, said: [[], ...spoken(this.#said)] });
+    return !isNow && isListWith(list, { sent, said: spoken(this.#saidBefore) });
   }
 
   #checkStatus({ status, headers, bytes }: GotReply): void {
-    if (status === 400 || (status === 500 && headers["x-palimpsest-error"] !== undefined))
+    const isMeant = this.#trouble.kind === "refusal" && bytes.includes(this.#trouble.refusal.message);
+    if ((status === 400 && !isMeant) || (status === 500 && headers["x-palimpsest-error"] !== undefined))
       throw new Error(`refused: ${bytes.toString("utf8").slice(0, 500)}`);
   }
 
@@ -316,7 +289,7 @@ class Schedule {
     this.#report.replies += 1;
     const got = JSON.stringify(content.map(describe));
     ok(
-      this.#spoken().some((said) => JSON.stringify(said) === got),
+      spoken(this.#said).some((said) => JSON.stringify(said) === got),
       `${this.#story.join("\n")}\nthe client got ${got}`,
     );
   }
@@ -342,6 +315,27 @@ class Schedule {
     deepEqual(damage, []);
     deepEqual(flatten(messages), flatten(this.#list));
   }
+}
+
+/** What the last of these replies said together, without own calls: the last one, the last two … */
+const spoken = (said: readonly (readonly MoveBlock[])[]): readonly (readonly string[])[] =>
+  said.map((_, from) =>
+    said
+      .slice(from)
+      .flat()
+      .filter((block) => block.type !== "tool_use" || block.name !== recall)
+      .map((block) => describe({ ...block })),
+  );
+
+/** Is what was sent the list, and behind it one of these? */
+const isListWith = (
+  list: readonly string[],
+  { sent, said }: { readonly sent: readonly string[]; readonly said: readonly (readonly string[])[] },
+): boolean =>
+  said.some((one) => JSON.stringify([...list, ...one.map((block) => `assistant ${block}`)]) === JSON.stringify(sent));
+
+function count(times: Record<string, number>, name: string): void {
+  times[name] = (times[name] ?? 0) + 1;
 }
 
 /** Faults that leave nothing of a reply. */

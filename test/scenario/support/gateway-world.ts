@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { Conversations } from "../../../packages/gateway/src/conversation/conversations.ts";
 import { ConversationLog } from "../../../packages/gateway/src/conversation/conversation-log.ts";
 import type { ReductionOptions } from "../../../packages/gateway/src/conversation/gateway-conversation.ts";
+import { HeldLog } from "../../../packages/gateway/src/conversation/held-log.ts";
 import { ToolBook } from "../../../packages/gateway/src/conversation/tool-book.ts";
 import { contextExchange, type ExchangeOptions } from "../../../packages/gateway/src/exchange/context-exchange.ts";
 import { serveGateway } from "../../../packages/gateway/src/http/serve-gateway.ts";
@@ -129,6 +130,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
         contextExchange({
           ...deps,
           conversations,
+          heldLog: new HeldLog((user) => join(dirname(logPath), `held-${user}.jsonl`)),
           options: () => ({ summarizer: "none", usage: "used", threads: "keep", ...options.exchange }),
         }),
     });

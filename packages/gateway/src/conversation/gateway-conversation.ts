@@ -3,12 +3,13 @@ import type { Context } from "palimpsest/internal/context/context";
 import { ContextError } from "palimpsest/internal/context/context-error";
 import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
-import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import { classifyRefusal, type Provider, type Reply } from "palimpsest/internal/context/provider-formats";
 import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
 import { openContext } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
+import type { EditKind } from "palimpsest/internal/schema/edit";
 import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import { tokens } from "palimpsest/internal/schema/brand";
+import { millis, tokens } from "palimpsest/internal/schema/brand";
 import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
 import type { OwnCall } from "../reply/relay.ts";
@@ -165,10 +166,17 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
-  /** Whether something plainer can be sent instead. */
+  /**
+   * Whether something plainer can be sent instead. A refusal that names nothing in the request is no reason to shorten a
+   * conversation that is still whole: the client's own request tells whether it was for anything of ours.
+   */
   refused(body: RequestBody, error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
     return this.#inTurn(async () => {
-      const after = await (await this.#require(body)).refused(error);
+      const context = await this.#require(body);
+      const clock = { now: () => millis(this.#options.now()) };
+      const { why, part } = classifyRefusal(this.#options.provider, clock, error);
+      if (why === "refused" && part === undefined && !isReduced(context)) return false;
+      const after = await context.refused(error);
       return after.kind === "retry" && after.afterMs === 0;
     });
   }
@@ -343,3 +351,16 @@ export class GatewayConversation<P extends Provider> {
       .tokens;
   }
 }
+
+const isReduced = (context: Pick<Context<Provider>, "receipts">): boolean =>
+  context.receipts().some(({ kind, state }) => state === "in force" && reductions.has(kind));
+
+const reductions: ReadonlySet<EditKind> = new Set([
+  "offload",
+  "clear",
+  "server-edits",
+  "snip",
+  "collapse",
+  "leave-out",
+  "boundary",
+]);

@@ -8,7 +8,7 @@ const asked = (content: string): JsonObject => ({ role: "user", content });
 
 function settle(outcome: HeldOutcome, id: string, text = "Yes."): void {
   if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
-  outcome.settle({ id, elements: [said(text)], kind: "added" });
+  void outcome.settle({ id, elements: [said(text)], kind: "added" });
 }
 
 const bodyOf = (outcome: HeldOutcome): unknown =>
@@ -59,12 +59,12 @@ describe("a thread", () => {
     const histories = new HeldHistories();
     settle(begin(histories, "One."), "msg_1");
     const next = goOn(histories, "msg_1");
-    if (next.kind === "held") next.settle({ id: "msg_2", elements: [said("Summary.")], kind: "compacted" });
+    if (next.kind === "held") void next.settle({ id: "msg_2", elements: [said("Summary.")], kind: "compacted" });
     expect(bodyOf(goOn(histories, "msg_2"))).toMatchObject({ messages: [said("Summary."), asked("On.")] });
   });
 
   it("is dropped when others need the room: the one that was used least recently first", () => {
-    const histories = new HeldHistories({ bytesMax: 2_500, repliesMax: 100 });
+    const histories = new HeldHistories(undefined, { bytesMax: 2_500, repliesMax: 100 });
     const long = "word ".repeat(200);
     settle(begin(histories, long), "msg_1");
     settle(begin(histories, long), "msg_2");

@@ -12,6 +12,7 @@ import type { BodyElement } from "../body/body-element.ts";
 import { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
 import type { ReadReply } from "../reply/reply-reader.ts";
+import type { HeldLog, HeldTurn } from "./held-log.ts";
 import { heldBytesMax, heldRepliesMax, joinedRepliesMax } from "./limits.ts";
 
 /** A request of a client that may send only what is new. */
@@ -24,8 +25,8 @@ export interface HeldRequest {
 export type HeldOutcome =
   /** The client keeps the list itself: nothing is held of it. */
   | { readonly kind: "whole" }
-  /** The whole list. `settle` is told of the reply, once the client has it. */
-  | { readonly kind: "held"; readonly bytes: Uint8Array; readonly settle: (reply: ReadReply) => void }
+  /** The whole list. `settle` is told of the reply before the client has all of it, and resolves when it is held. */
+  | { readonly kind: "held"; readonly bytes: Uint8Array; readonly settle: (reply: ReadReply) => Promise<void> }
   /** Only the upstream has the list. */
   | { readonly kind: "elsewhere"; readonly bytes: Uint8Array }
   /** The client sends the whole list if it is told so. */
@@ -37,7 +38,7 @@ export type HeldOutcome =
  * that shares the messages before. What is held is as the client has it, without the calls of the gateway's tools: these
  * are the context's.
  *
- * In memory only: after a restart a thread is begun anew by its client, and the upstream has what it was asked to store.
+ * They are in memory, and in a log from which they are restored after a restart.
  */
 export class HeldHistories {
   readonly #placeByReply = new Map<string, Place>();
@@ -45,10 +46,21 @@ export class HeldHistories {
   readonly #histories = new Set<History>();
   readonly #joined = new LruMap<string, string>(joinedRepliesMax);
   readonly #limits: { readonly bytesMax: number; readonly repliesMax: number };
+  readonly #log: HeldLog | undefined;
+  readonly #restoredByUser = new Map<string, Promise<void>>();
   #bytes = 0;
 
-  constructor(limits = { bytesMax: heldBytesMax, repliesMax: heldRepliesMax }) {
+  /** Without a log they are lost at a restart. */
+  constructor(log?: HeldLog, limits = { bytesMax: heldBytesMax, repliesMax: heldRepliesMax }) {
+    this.#log = log;
     this.#limits = limits;
+  }
+
+  /** Reads what an earlier run of the gateway held for this user, once: for an id that is not known. */
+  restore(user: string): Promise<void> {
+    const restored = this.#restoredByUser.get(user) ?? this.#restore(user);
+    this.#restoredByUser.set(user, restored);
+    return restored;
   }
 
   /** A request of the Messages API that has a `thread`. What it does not repeat is what the thread was begun with. */
@@ -59,12 +71,12 @@ export class HeldHistories {
     const previous = textField(thread, "previous_message_id");
     const place = previous === undefined ? undefined : this.#find(user, previous);
     if (previous !== undefined && place === undefined) return { kind: "not-found", id: previous };
-    const held: FieldChanges = { ...place?.fields, ...fieldsOf(body, threadFields) };
+    const held: JsonObject = { ...place?.fields, ...fieldsOf(body, threadFields) };
     const added = body.elements.map((element) => withoutMarks(element));
     return {
       kind: "held",
       bytes: writeWhole(body, { place, fields: { thread: undefined, ...held } }),
-      settle: (reply) => this.#hold(user, { place, added, fields: held, reply }),
+      settle: (reply) => this.#hold(user, { from: previous, place, added, fields: held, reply }),
     };
   }
 
@@ -86,8 +98,8 @@ export class HeldHistories {
     return {
       kind: "held",
       bytes: writeWhole(body, { place, fields: { previous_response_id: undefined } }),
-      settle: (reply) => {
-        if (isStored) this.#hold(user, { place, added, fields: {}, reply });
+      settle: async (reply) => {
+        if (isStored) await this.#hold(user, { from: previous, place, added, fields: {}, reply });
       },
     };
   }
@@ -104,6 +116,8 @@ export class HeldHistories {
   /** The client knows a reply that was made of several by the first one's id; the upstream goes on from the last one. */
   joined(user: string, { first, last }: { readonly first: string; readonly last: string }): void {
     this.#joined.set(replyKey(user, first), last);
+    // The line of the reply itself comes behind it, and the client waits for that one.
+    void this.#log?.append(user, { first, last });
   }
 
   get bytes(): number {
@@ -116,7 +130,7 @@ export class HeldHistories {
     return {
       kind: "held",
       bytes,
-      settle: (reply) => this.#hold(user, { place: undefined, added: bytes, fields: {}, reply }),
+      settle: (reply) => this.#hold(user, { from: undefined, place: undefined, added: bytes, fields: {}, reply }),
     };
   }
 
@@ -133,22 +147,45 @@ export class HeldHistories {
     return place;
   }
 
-  #hold(
+  async #hold(
     user: string,
     turn: {
+      readonly from: string | undefined;
       readonly place: Place | undefined;
-      readonly added: Buffer | readonly Buffer[];
-      readonly fields: FieldChanges;
+      readonly added: Piece;
+      readonly fields: JsonObject;
       readonly reply: ReadReply;
     },
+  ): Promise<void> {
+    const { id, kind } = turn.reply;
+    const said = turn.reply.elements.map(encode);
+    const { from, place, added } = kind === "compacted" ? { from: undefined, place: undefined, added: [] } : turn;
+    this.#put(user, { id, place, added, said, fields: turn.fields });
+    const fields = changedFields(turn.fields, place?.fields ?? {});
+    await this.#log?.append(user, {
+      id,
+      ...(from === undefined ? {} : { from }),
+      ...(Object.keys(fields).length === 0 ? {} : { fields }),
+      added: Buffer.isBuffer(added) ? decode(added) : added.map(decode),
+      said: said.map(decode),
+    });
+  }
+
+  #put(
+    user: string,
+    turn: {
+      readonly id: string;
+      readonly place: Place | undefined;
+      readonly added: Piece;
+      readonly said: readonly Buffer[];
+      readonly fields: JsonObject;
+    },
   ): void {
-    const { reply, fields } = turn;
-    const place = reply.kind === "compacted" ? undefined : turn.place;
+    const { place, added, said, fields } = turn;
     const { history, length } = this.#extend(place);
-    const added = reply.kind === "compacted" ? [] : turn.added;
-    history.pieces.push(added, reply.elements.map(encode));
+    history.pieces.push(added, said);
     const bytes = history.pieces.slice(length).reduce((sum, piece) => sum + countBytes(piece), 0);
-    const key = replyKey(user, reply.id);
+    const key = replyKey(user, turn.id);
     history.bytes += bytes;
     this.#bytes += bytes;
     history.keys.add(key);
@@ -156,6 +193,26 @@ export class HeldHistories {
     this.#histories.delete(history);
     this.#histories.add(history);
     this.#dropOldest();
+  }
+
+  async #restore(user: string): Promise<void> {
+    for (const line of (await this.#log?.read(user)) ?? [])
+      if ("id" in line) this.#restoreTurn(user, line);
+      else this.#joined.set(replyKey(user, line.first), line.last);
+  }
+
+  /** Not if it is held already, or if what it goes on from is not. */
+  #restoreTurn(user: string, { id, from, fields, added, said }: HeldTurn): void {
+    const place = from === undefined ? undefined : this.#placeByReply.get(replyKey(user, from));
+    const isMissing = from !== undefined && place === undefined;
+    if (isMissing || this.#placeByReply.has(replyKey(user, id))) return;
+    this.#put(user, {
+      id,
+      place,
+      added: typeof added === "string" ? Buffer.from(added) : added.map((element) => Buffer.from(element)),
+      said: said.map((element) => Buffer.from(element)),
+      fields: { ...place?.fields, ...fields },
+    });
   }
 
   /** The history that goes on behind a place. */
@@ -197,16 +254,24 @@ interface Place {
   /** Pieces up to and with the reply. */
   readonly length: number;
   /** Fields that are not sent again. */
-  readonly fields: FieldChanges;
+  readonly fields: JsonObject;
 }
+
+/** Those that have another value than before. */
+const changedFields = (fields: JsonObject, before: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])),
+  );
 
 const threadFields = ["system", "tools"] as const;
 
 /** An empty list does not count as sent. */
-function fieldsOf(body: RequestBody, names: readonly string[]): FieldChanges {
-  const sent = names.map((name): readonly [string, Json | undefined] => [name, body.field(name)]);
+function fieldsOf(body: RequestBody, names: readonly string[]): JsonObject {
   return Object.fromEntries(
-    sent.filter(([, value]) => value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)),
+    names.flatMap((name): readonly (readonly [string, Json])[] => {
+      const value = body.field(name) ?? null;
+      return value === null || (Array.isArray(value) && value.length === 0) ? [] : [[name, value]];
+    }),
   );
 }
 
@@ -239,6 +304,8 @@ const countBytes = (piece: Piece): number =>
   Buffer.isBuffer(piece) ? piece.byteLength : piece.reduce((sum, element) => sum + element.byteLength, 0);
 
 const encode = (value: JsonObject): Buffer => Buffer.from(JSON.stringify(value));
+
+const decode = (bytes: Buffer): string => bytes.toString("utf8");
 
 const join = (pieces: readonly Uint8Array[]): Buffer => Buffer.concat(pieces);
 

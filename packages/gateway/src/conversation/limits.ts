@@ -28,6 +28,9 @@ export const guessBytes = 4_096;
 /** Bytes of histories that are held for clients that send only what is new: a hundred long conversations. The one that was used least recently is dropped: its client sends the whole list again, or the upstream goes on with its own. */
 export const heldBytesMax = 128 * 2 ** 20;
 
+/** Bytes of a user's histories on disk: twenty-five long conversations, which are read once after a restart, in a third of a second. Beyond that the newest half stays. */
+export const heldLogBytesMax = 32 * 2 ** 20;
+
 /** Replies from which a client can go on. */
 export const heldRepliesMax = 50_000;
 

@@ -3,6 +3,7 @@ import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
+import type { HeldLog } from "../conversation/held-log.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
 import { usageField } from "../conversation/usage-chunk.ts";
@@ -31,6 +32,8 @@ import { ExchangeAccount } from "./exchange-account.ts";
 export interface ContextExchangeDeps {
   readonly upstream: Upstream;
   readonly conversations: Conversations;
+  /** Absent: histories of clients that send only what is new are lost at a restart. */
+  readonly heldLog?: HeldLog | undefined;
   readonly onEvent: GatewayListener;
   readonly options: () => ExchangeOptions;
 }
@@ -58,7 +61,7 @@ export interface ExchangeOptions {
  * answered, because nothing else ends the client's message. Its reply is not recorded; the client's next list brings it.
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
-  const histories = new HeldHistories();
+  const histories = new HeldHistories(deps.heldLog);
   const prices = () => deps.options().prices ?? [];
   const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.joined(user, ids) });
   return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);

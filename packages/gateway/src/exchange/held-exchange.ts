@@ -18,7 +18,7 @@ export interface HeldExchangeDeps extends ChargedPassDeps {
 export const heldExchange =
   (deps: HeldExchangeDeps, exchange: Exchange): Exchange =>
   async (request, reply) => {
-    const held = openHistory(deps, request);
+    const held = await findHistory(deps, request);
     switch (held.kind) {
       case "whole":
         await exchange(request, reply);
@@ -51,6 +51,14 @@ export const heldExchange =
         });
     }
   };
+
+/** What is not known may be of an earlier run of the gateway. */
+async function findHistory(deps: HeldExchangeDeps, request: ClientRequest): Promise<ReturnType<typeof openHistory>> {
+  const held = openHistory(deps, request);
+  if (held.kind !== "not-found" && held.kind !== "elsewhere") return held;
+  await deps.histories.restore(request.user);
+  return openHistory(deps, request);
+}
 
 function openHistory(
   { histories, threads, onEvent }: HeldExchangeDeps,
@@ -98,14 +106,14 @@ class ObservedReply implements ClientReply {
   readonly #reply: ClientReply;
   readonly #reader: ReplyReader;
   readonly #provider: ReadProvider;
-  readonly #settle: (reply: ReadReply) => void;
+  readonly #settle: (reply: ReadReply) => Promise<void>;
   readonly #chunks: Uint8Array[] = [];
   #form: "stream" | "whole" | "error" = "error";
   #isSettled = false;
 
   constructor(
     reply: ClientReply,
-    { provider, settle }: { readonly provider: ReadProvider; readonly settle: (reply: ReadReply) => void },
+    { provider, settle }: { readonly provider: ReadProvider; readonly settle: (reply: ReadReply) => Promise<void> },
   ) {
     this.#reply = reply;
     this.#provider = provider;
@@ -128,14 +136,14 @@ class ObservedReply implements ClientReply {
       this.#chunks.push(bytes);
       return;
     }
-    if (this.#form === "stream" && !this.#isSettled) this.#take(this.#reader.take(bytes));
+    if (this.#form === "stream" && !this.#isSettled) await this.#take(this.#reader.take(bytes));
     await this.#reply.write(bytes);
   }
 
   async end(): Promise<void> {
     if (this.#form === "whole") {
       const bytes = Buffer.concat(this.#chunks);
-      this.#take(ReplyReader.readWhole(this.#provider, bytes));
+      await this.#take(ReplyReader.readWhole(this.#provider, bytes));
       await this.#reply.write(bytes);
     }
     await this.#reply.end();
@@ -145,10 +153,10 @@ class ObservedReply implements ClientReply {
     this.#reply.destroy();
   }
 
-  #take(read: ReadReply | undefined): void {
+  async #take(read: ReadReply | undefined): Promise<void> {
     if (read === undefined || this.#isSettled) return;
     this.#isSettled = true;
-    this.#settle(read);
+    await this.#settle(read);
   }
 }
 

@@ -76,9 +76,12 @@ export class SessionView {
     return rewound;
   }
 
-  /** Continues the conversation behind an entry; null: from its very beginning. */
-  async branch(at: Parameters<typeof branchBehind>[1]): Promise<AppendEntriesOutcome> {
-    const branched = await branchBehind(this.#parts.session, at);
+  /**
+   * Continues the conversation behind an entry, as the caller's own list does; null: from its very beginning. The list knows
+   * nothing of the user's undos and pins, so it takes none back.
+   */
+  async branch(at: Omit<Parameters<typeof branchBehind>[1], "asked">): Promise<AppendEntriesOutcome> {
+    const branched = await branchBehind(this.#parts.session, { ...at, asked: "repeated" });
     if (branched.kind === "appended") await this.#parts.follow?.();
     return branched;
   }

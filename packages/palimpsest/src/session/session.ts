@@ -180,12 +180,11 @@ export class Session {
   }
 
   /** Replaces what follows an entry of the path. Settings written there belong to the session and are appended again. */
-  appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
+  appendInstead(behind: EntryId | null, ...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() =>
       this.#enqueue(async () => {
-        const [redacted = draft] = await redactDrafts(this.#deps, [draft]);
-        const [first, ...others] = [...this.#settingsBehind(behind), redacted];
-        return this.#write(this.#place([{ ...first, parentUuid: behind }, ...others]));
+        const all = [...this.#settingsBehind(behind), ...(await redactDrafts(this.#deps, drafts))];
+        return this.#write(this.#place(all.map((one, at) => (at === 0 ? { ...one, parentUuid: behind } : one))));
       }),
     );
   }

@@ -2,7 +2,8 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { EntryId, Tokens } from "../schema/brand.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
-import { planUndo, type Redo, type UndoPlan } from "../transcript/plan-undo.ts";
+import type { Draft } from "../transcript/draft.ts";
+import { findUndoneEdits, planUndo, type Redo, type UndoPlan } from "../transcript/plan-undo.ts";
 import type { ContextLedger } from "../tokens/token-ledger.ts";
 import { type CountedLog, openCounted } from "./counted-log.ts";
 import type { OpenLogOptions } from "./open-log.ts";
@@ -131,7 +132,7 @@ async function branchBefore(session: Session, edits: readonly EditEntry[]): Prom
 
 /** Continues the conversation at another entry. The branch records which leaf it left, so that its undo leads back there. */
 async function branchTo(session: Session, { edit, at }: { edit: EditEntry; at: EntryId | null }): Promise<UndoOutcome> {
-  const appended = await branchBehind(session, { behind: at, before: edit.id });
+  const appended = await branchBehind(session, { behind: at, before: edit.id, asked: "left" });
   if (appended.kind === "failed") return appended;
   return { kind: "branched", before: edit, at, branch: appended.entries.at(-1) };
 }
@@ -185,23 +186,58 @@ export async function rewind(session: Session, message: EntryId): Promise<Rewind
   const entry = entries[at];
   const text = entry === undefined ? undefined : userTypedText(entry);
   if (entry === undefined || text === undefined) return { kind: "not-said" };
-  const appended = await branchBehind(session, { behind: parentId(entry), before: message });
+  const appended = await branchBehind(session, { behind: parentId(entry), before: message, asked: "left" });
   if (appended.kind === "failed") return appended;
   return { kind: "rewound", text, branch: appended.entries.at(-1), left: entries.length - at };
 }
 
-/** The conversation continues behind an entry, on the path or on another branch; null: from its very beginning. */
+/**
+ * The conversation continues behind an entry, on the path or on another branch; null: from its very beginning. `asked`: what
+ * becomes of the user's own undos and pins on the part that is left, if they are about what stays.
+ */
 export async function branchBehind(
   session: Session,
-  { behind, before }: { readonly behind: EntryId | null; readonly before: EntryId | undefined },
+  {
+    behind,
+    before,
+    asked,
+  }: { readonly behind: EntryId | null; readonly before: EntryId | undefined; readonly asked: "left" | "repeated" },
 ): Promise<AppendEntriesOutcome> {
   // Settings since then belong to the session and are repeated, so they must be known.
   if (behind === null || !session.fold.path.has(behind)) await loadWholePath(session);
-  const from = session.fold.path.leaf?.id;
-  return await session.appendInstead(behind, {
+  const { path } = session.fold;
+  const from = path.leaf?.id;
+  const repeated = asked === "repeated" ? repeatAsked(entriesLeft(path, behind)) : [];
+  return await session.appendInstead(behind, ...repeated, {
     type: "branch",
     ...(before === undefined ? {} : { before }),
     ...(from === undefined ? {} : { from }),
+  });
+}
+
+/** What is on the path but not before that entry. */
+function entriesLeft(path: Session["fold"]["path"], behind: EntryId | null): readonly Entry[] {
+  let shared = behind;
+  while (shared !== null && !path.has(shared)) {
+    const entry = path.find(shared)?.entry;
+    shared = entry === undefined ? null : parentId(entry);
+  }
+  return path.entries.slice(path.findLastIndex(({ entry }) => entry.id === shared) + 1);
+}
+
+/** The undos and pins among these entries that are in force and not about one of these entries. */
+function repeatAsked(left: readonly Entry[]): readonly Draft[] {
+  const undone = findUndoneEdits(left);
+  const ids = new Set(left.map(({ id }) => id));
+  return left.flatMap((entry): readonly Draft[] => {
+    if (entry.kind !== "edit" || undone.has(entry.id)) return [];
+    const { edit } = entry;
+    if (edit.type === "undo" && !ids.has(edit.edit)) {
+      const { type, dropsThinking } = edit;
+      return [{ type, edit: edit.edit, ...(dropsThinking === undefined ? {} : { dropsThinking }) }];
+    }
+    const isPin = edit.type === "pin" || edit.type === "unpin";
+    return isPin && !ids.has(edit.entry) ? [{ type: edit.type, entry: edit.entry }] : [];
   });
 }
 

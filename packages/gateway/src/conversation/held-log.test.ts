@@ -1,0 +1,109 @@
+import { appendFile, mkdtemp, readFile, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { HeldHistories, type HeldOutcome } from "./held-history.ts";
+import { HeldLog } from "./held-log.ts";
+
+const encode = (body: object): Buffer => Buffer.from(JSON.stringify(body));
+const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "held-"));
+const openIn = (path: string, bytesMax?: number): HeldHistories =>
+  new HeldHistories(new HeldLog((user) => join(path, user, "held.jsonl"), bytesMax));
+
+const settle = async (outcome: HeldOutcome, id: string, kind: "added" | "compacted" = "added"): Promise<void> => {
+  if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
+  await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind });
+};
+
+const begin = (histories: HeldHistories, text = "One."): HeldOutcome =>
+  histories.openThread({
+    user: "ann",
+    bytes: Buffer.from(`{"system": "Be kind.", "messages": [{"role":  "user", "content": ${JSON.stringify(text)}}],
+      "thread": {"type": "create"}}`),
+  });
+const goOn = async (histories: HeldHistories, id: string, user = "ann"): Promise<HeldOutcome> => {
+  await histories.restore(user);
+  return histories.openThread({
+    user,
+    bytes: encode({ messages: [{ role: "user", content: "On." }], thread: { previous_message_id: id } }),
+  });
+};
+const respond = (histories: HeldHistories, body: object): HeldOutcome =>
+  histories.openResponse({ user: "ann", bytes: encode(body) });
+const sent = (outcome: HeldOutcome): string =>
+  "bytes" in outcome ? Buffer.from(outcome.bytes).toString("utf8") : outcome.kind;
+
+it("restores each place of a thread, with its fields and the client's own bytes", async () => {
+  const path = await folder();
+  const first = openIn(path);
+  await settle(begin(first), "msg_1");
+  await settle(await goOn(first, "msg_1"), "msg_2");
+  await settle(await goOn(first, "msg_1"), "msg_3");
+  await settle(await goOn(first, "msg_3"), "msg_4", "compacted");
+  const second = openIn(path);
+  for (const id of ["msg_1", "msg_2", "msg_3", "msg_4"])
+    expect(sent(await goOn(second, id))).toBe(sent(await goOn(first, id)));
+  expect(sent(await goOn(second, "msg_2"))).toContain('{"role":  "user", "content": "One."}');
+  expect(sent(await goOn(second, "msg_4"))).toContain('"system":"Be kind."');
+  await settle(await goOn(second, "msg_2"), "msg_5");
+  expect(sent(await goOn(openIn(path), "msg_5"))).toBe(sent(await goOn(second, "msg_5")));
+});
+
+it("restores a response whose body nobody has read, and which reply upstream ends it", async () => {
+  const path = await folder();
+  const first = openIn(path);
+  first.joined("ann", { first: "resp_0", last: "resp_00" });
+  await settle(respond(first, { input: "One.", instructions: "Be kind." }), "resp_1");
+  const second = openIn(path);
+  await second.restore("ann");
+  expect(JSON.parse(sent(respond(second, { input: "Two.", previous_response_id: "resp_1" })))).toMatchObject({
+    input: [{ role: "user", content: "One." }, { content: "I am resp_1." }, { role: "user", content: "Two." }],
+  });
+  expect(sent(respond(second, { input: "Two.", previous_response_id: "resp_0" }))).toContain("resp_00");
+});
+
+it("restores nothing of another user, and writes for its owner alone", async () => {
+  const path = await folder();
+  await settle(begin(openIn(path)), "msg_1");
+  expect((await goOn(openIn(path), "msg_1", "bob")).kind).toBe("not-found");
+  expect((await stat(join(path, "ann", "held.jsonl"))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(path, "ann"))).mode & 0o777).toBe(0o700);
+});
+
+it("a line that was cut off is lost, with what goes on from it, and no other", async () => {
+  const path = await folder();
+  const file = join(path, "ann", "held.jsonl");
+  await settle(begin(openIn(path)), "msg_1");
+  await appendFile(file, '{"id":"msg_2","from":"msg_1","added":["{\\"ro');
+  const second = openIn(path);
+  await settle(await goOn(second, "msg_1"), "msg_3");
+  await appendFile(file, `${JSON.stringify({ id: "msg_4", from: "msg_2", added: [], said: [] })}\n`);
+  const third = openIn(path);
+  const kinds = await Promise.all(["msg_1", "msg_2", "msg_3", "msg_4"].map(async (id) => (await goOn(third, id)).kind));
+  expect(kinds).toEqual(["held", "not-found", "held", "not-found"]);
+});
+
+it("a file that would be too large keeps the newest histories, each whole", async () => {
+  const path = await folder();
+  const bytesMax = 10_000;
+  const first = openIn(path, bytesMax);
+  await settle(begin(first, "old ".repeat(500)), "msg_old");
+  await settle(begin(first), "msg_0");
+  for (let nth = 0; nth < 20; nth += 1) await settle(await goOn(first, `msg_${nth}`), `msg_${nth + 1}`);
+  await settle(begin(first, "long ".repeat(1_000)), "msg_long");
+  expect((await readFile(join(path, "ann", "held.jsonl"))).length).toBeLessThanOrEqual(bytesMax);
+  const second = openIn(path, bytesMax);
+  expect((await goOn(second, "msg_old")).kind).toBe("not-found");
+  expect((await goOn(second, "msg_long")).kind).toBe("held");
+  const newest = await goOn(second, "msg_20");
+  expect([newest.kind, sent(newest).includes('"content": "One."')]).toEqual(["held", true]);
+});
+
+it("a folder that can't be written costs nothing but the restoration", async () => {
+  const path = join(await folder(), "file");
+  await appendFile(path, "");
+  const first = openIn(path);
+  await settle(begin(first), "msg_1");
+  expect((await goOn(first, "msg_1")).kind).toBe("held");
+  expect((await goOn(openIn(path), "msg_1")).kind).toBe("not-found");
+});
