@@ -85,7 +85,6 @@ export class Flattener {
     return this.#messages;
   }
 
-  /** The entry that each block of `groups` comes from. */
   get sources(): readonly (readonly EntryId[])[] {
     return this.#groups.map(({ sources }) => sources);
   }
@@ -96,12 +95,11 @@ export class Flattener {
 
   /** Blocks as shown, with the entry each comes from and the index of its message. */
   *shown(): Generator<{ readonly block: Block; readonly entry: EntryId; readonly message: number }> {
-    for (const group of this.#groups) {
-      for (const [at, block] of group.content.entries()) {
-        const entry = group.sources[at];
-        if (entry !== undefined) yield { block, entry, message: group.index };
+    for (const { index, content, sources } of this.#groups)
+      for (const [at, block] of content.entries()) {
+        const entry = sources[at];
+        if (entry !== undefined) yield { block, entry, message: index };
       }
-    }
   }
 
   /** What flattening had to leave out or move so far; a result counts as orphaned until its call arrives. */
@@ -329,7 +327,7 @@ export class Flattener {
       this.thinkingLeftOut += 1;
       return;
     }
-    const reply = replyKey(item);
+    const reply = item.messageId ?? item.entry;
     this.#held.set(reply, [...(this.#held.get(reply) ?? []), { block, entry: item.entry }]);
   }
 
@@ -361,7 +359,7 @@ export class Flattener {
 
   /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */
   #reply(item: Item, block: Block): number {
-    const reply = replyKey(item);
+    const reply = item.messageId ?? item.entry;
     const at = this.#groupIndex(reply);
     const group = this.#groups[at] ?? this.#newGroup("assistant");
     const tooLate = group.content.length > 0 && !(group.replies.has(reply) && isThinking(group.content[0]));
@@ -400,5 +398,3 @@ export class Flattener {
     return group;
   }
 }
-
-const replyKey = ({ messageId, entry }: Item): string => messageId ?? entry;
