@@ -33,6 +33,8 @@ export interface ScheduleReport {
   recalls: number;
   /** Requests of the gateway for a client that had gone. */
   late: number;
+  /** Requests that were smaller than the client's list. */
+  reduced: number;
   kills: number;
   failedOpen: number;
   /** Tries in which something was to go wrong: a reply may have ended before that. */
@@ -48,7 +50,17 @@ export async function runSchedules(options: {
   readonly lanes: number;
 }): Promise<ScheduleReport> {
   const { seeds, rounds, lanes } = options;
-  const numbers = { schedules: 0, tries: 0, requests: 0, replies: 0, recalls: 0, late: 0, kills: 0, failedOpen: 0 };
+  const numbers = {
+    schedules: 0,
+    tries: 0,
+    requests: 0,
+    replies: 0,
+    recalls: 0,
+    late: 0,
+    reduced: 0,
+    kills: 0,
+    failedOpen: 0,
+  };
   const report: ScheduleReport = { ...numbers, failures: [], triesByTrouble: {}, struckByTrouble: {} };
   const waiting = [...seeds];
   const runLane = async (): Promise<void> => {
@@ -106,12 +118,15 @@ class Schedule {
   #folder = "";
   #url = "";
   readonly #form: "stream" | "whole";
+  /** In a small window with large results the gateway has to clear some; in the other it changes nothing. */
+  readonly #window: "small" | "large";
 
   constructor(options: ScheduleOptions, report: ScheduleReport) {
     this.#options = options;
     this.#report = report;
     this.#random = createRandom(options.seed);
     this.#form = this.#random() < 0.75 ? "stream" : "whole";
+    this.#window = this.#random() < 0.5 ? "small" : "large";
   }
 
   async open(): Promise<void> {
@@ -212,7 +227,8 @@ class Schedule {
 
   async #openGateway(): Promise<void> {
     const upstream = this.#upstream?.url ?? "";
-    this.#url = await this.#options.gateways.open({ folder: this.#folder, upstream, contextTokens: undefined });
+    const contextTokens = this.#window === "small" ? smallWindowTokens : undefined;
+    this.#url = await this.#options.gateways.open({ folder: this.#folder, upstream, contextTokens });
   }
 
   /** Says what no other reply says, and calls tools, also the gateway's. */
@@ -266,14 +282,21 @@ class Schedule {
    * said with them.
    */
   #checkSent(messages: readonly object[]): void {
-    const [sent, list] = [flatten(messages), flatten(this.#list)];
+    const [sent, list] = this.#flattenSent(messages);
+    if (/Old tool result cleared|The conversation was compacted/.test(JSON.stringify(messages)))
+      this.#report.reduced += 1;
     if (!isListWith(list, { sent, said: [[], ...spoken(this.#said)] }))
       this.#wrong ??= `${this.#story.join("\n")}\nthe upstream was shown\n${sent.join("\n")}\ninstead of\n${list.join("\n")}`;
   }
 
+  #flattenSent(messages: readonly object[]): readonly [readonly string[], readonly string[]] {
+    const results = this.#window === "small" ? "by-id" : "whole";
+    return [flatten(messages, results), flatten(this.#list, results)];
+  }
+
   /** A request with the results of own calls of the try before. */
   #isLate(messages: readonly object[]): boolean {
-    const [sent, list] = [flatten(messages), flatten(this.#list)];
+    const [sent, list] = this.#flattenSent(messages);
     const isNow = isListWith(list, { sent, said: [[], ...spoken(this.#said)] });
     return !isNow && isListWith(list, { sent, said: spoken(this.#saidBefore) });
   }
@@ -300,7 +323,7 @@ class Schedule {
     const results = calls.map((call): JsonObject => ({
       type: "tool_result",
       tool_use_id: call["id"] ?? "",
-      content: `result of ${JSON.stringify(call["input"])}`,
+      content: `result of ${JSON.stringify(call["input"])}${this.#window === "small" ? largeText : ""}`,
     }));
     if (this.#isLastRound) return;
     this.#list.push({ role: "user", content: calls.length > 0 ? results : `task ${this.#number}: go on` });
@@ -313,7 +336,7 @@ class Schedule {
     equal(sessions.length, 1, this.#story.join("\n"));
     const { messages, damage } = await readTranscript(deps, (sessions[0] ?? "").replace(".jsonl", ""));
     deepEqual(damage, []);
-    deepEqual(flatten(messages), flatten(this.#list));
+    deepEqual(flatten(messages), flatten(this.#list), this.#story.join("\n"));
   }
 }
 
@@ -327,12 +350,20 @@ const spoken = (said: readonly (readonly MoveBlock[])[]): readonly (readonly str
       .map((block) => describe({ ...block })),
   );
 
-/** Is what was sent the list, and behind it one of these? */
-const isListWith = (
+/** Is what was sent the list, or the end of it behind a summary, and behind that one of these? */
+function isListWith(
   list: readonly string[],
   { sent, said }: { readonly sent: readonly string[]; readonly said: readonly (readonly string[])[] },
-): boolean =>
-  said.some((one) => JSON.stringify([...list, ...one.map((block) => `assistant ${block}`)]) === JSON.stringify(sent));
+): boolean {
+  const isSummarised = sent[0]?.includes("The conversation was compacted") === true;
+  return said.some((one) => {
+    const whole = [...list, ...one.map((block) => `assistant ${block}`)];
+    // A summary stands for the beginning: the rest must be the end.
+    const rest = isSummarised ? sent.slice(1) : sent;
+    const expected = isSummarised ? whole.slice(whole.length - rest.length) : whole;
+    return JSON.stringify(expected) === JSON.stringify(rest);
+  });
+}
 
 function count(times: Record<string, number>, name: string): void {
   times[name] = (times[name] ?? 0) + 1;
@@ -342,5 +373,9 @@ function count(times: Record<string, number>, name: string): void {
 const silentFaults: ReadonlySet<string> = new Set(["overloaded", "rate-limit", "server-error", "timeout", "reset"]);
 
 const triesMax = 12;
+
+const smallWindowTokens = 16_000;
+/** With some of these a round, the small window is full after three or four. */
+const largeText = ` ${"and what else was found there, ".repeat(250)}`;
 
 const hasRecall = (tools: readonly object[]): boolean => tools.some((tool) => "name" in tool && tool.name === recall);

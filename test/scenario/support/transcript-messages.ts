@@ -28,8 +28,11 @@ export async function readTranscript(deps: BlobsDep & TranscriptsDep, session: s
   return { messages, damage };
 }
 
-/** What a list says, without own calls and their results. Ids may differ: one call can stand on two branches. */
-export function flatten(messages: readonly object[]): readonly string[] {
+/**
+ * What a list says, without own calls and their results. Ids may differ: one call can stand on two branches. `results`:
+ * `by-id` leaves out what they say, because an edit may have replaced it.
+ */
+export function flatten(messages: readonly object[], results: "whole" | "by-id" = "whole"): readonly string[] {
   const said: string[] = [];
   const own = new Set<string>();
   for (const { role, content } of messages as readonly { role: string; content: Json }[]) {
@@ -37,11 +40,15 @@ export function flatten(messages: readonly object[]): readonly string[] {
     for (const block of blocks) {
       if (block["type"] === "tool_use" && block["name"] === recall) own.add(textField(block, "id") ?? "");
       else if (block["type"] !== "tool_result" || !own.has(textField(block, "tool_use_id") ?? ""))
-        said.push(`${role} ${describe(block)}`);
+        said.push(
+          `${role} ${results === "by-id" && block["type"] === "tool_result" ? nameResult(block) : describe(block)}`,
+        );
     }
   }
   return said;
 }
+
+const nameResult = (block: JsonObject): string => `tool_result ${textField(block, "tool_use_id") ?? ""}`;
 
 export function describe(block: JsonObject): string {
   const { text, name, input, content } = block;

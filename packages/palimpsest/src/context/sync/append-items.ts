@@ -150,10 +150,19 @@ class ItemAppender {
   ): Promise<void> {
     const { session } = this.#host.core;
     const length = session.fold.path.length;
-    await append();
-    const entry: EntryId | undefined = session.fold.path.at(length + ahead)?.entry.id;
-    for (const [nth, { digest, toolUse }] of items.entries())
-      this.#known.add({ digest, toolUse, entry, behind: nth === items.length - 1 ? session.leaf : undefined });
+    const record = (entry: EntryId | undefined): void => {
+      for (const [nth, { digest, toolUse }] of items.entries())
+        this.#known.add({ digest, toolUse, entry, behind: nth === items.length - 1 ? session.leaf : undefined });
+    };
+    const stored = (): EntryId | undefined => session.fold.path.at(length + ahead)?.entry.id;
+    try {
+      await append();
+    } catch (error) {
+      // What failed came behind it, such as an edit of the round's results: it must not be stored again.
+      if (stored() !== undefined) record(stored());
+      throw error;
+    }
+    record(stored());
   }
 }
 
