@@ -192,7 +192,7 @@ export class Conversations implements GatewayState {
   }
 
   /** Called for each request that is sent. */
-  asked(open: OpenConversation): void {
+  countRequest(open: OpenConversation): void {
     open.row.requests += 1;
     open.row.lastAt = this.#deps.now();
     this.#rows.delete(open.id);

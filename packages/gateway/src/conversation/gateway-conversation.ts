@@ -143,7 +143,7 @@ export class GatewayConversation<P extends Provider> {
     this.#current = body;
     this.#askModel = askModel ?? this.#askModel;
     this.#files = files;
-    this.#recording?.hurry();
+    this.#recording?.handOver();
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
     const { elements, unchanged } = list;
@@ -220,7 +220,7 @@ export class GatewayConversation<P extends Provider> {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#current = undefined;
-    this.#recording?.hurry();
+    this.#recording?.handOver();
     await this.#recording?.done;
     const opened = this.#context;
     this.#context = undefined;

@@ -107,7 +107,7 @@ describe("a response", () => {
 
   it("that is no longer held goes on upstream from the last of the replies that it was made of", () => {
     const histories = new HeldHistories();
-    histories.joined("ann", { first: "resp_1", last: "resp_2" });
+    histories.linkReplies("ann", { first: "resp_1", last: "resp_2" });
     const body = { input: "On.", previous_response_id: "resp_1" };
     expect(bodyOf(open(histories, body))).toEqual({ input: "On.", previous_response_id: "resp_2" });
     expect(bodyOf(histories.openResponse({ user: "bob", bytes: encode(body) }))).toEqual(body);

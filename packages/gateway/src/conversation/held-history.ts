@@ -114,7 +114,7 @@ export class HeldHistories {
   }
 
   /** The client knows a reply that was made of several by the first one's id; the upstream goes on from the last one. */
-  joined(user: string, { first, last }: { readonly first: string; readonly last: string }): void {
+  linkReplies(user: string, { first, last }: { readonly first: string; readonly last: string }): void {
     this.#joined.set(replyKey(user, first), last);
     // The line of the reply itself comes behind it, and the client waits for that one.
     void this.#log?.append(user, { first, last });

@@ -52,7 +52,7 @@ it("restores each place of a thread, with its fields and the client's own bytes"
 it("restores a response whose body nobody has read, and which reply upstream ends it", async () => {
   const path = await folder();
   const first = openIn(path);
-  first.joined("ann", { first: "resp_0", last: "resp_00" });
+  first.linkReplies("ann", { first: "resp_0", last: "resp_00" });
   await settle(respond(first, { input: "One.", instructions: "Be kind." }), "resp_1");
   const second = openIn(path);
   await second.restore("ann");

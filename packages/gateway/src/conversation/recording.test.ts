@@ -30,7 +30,7 @@ it("a reply is handed over when it has ended, not while it comes", async () => {
 it("a hurried one is handed over at once, and only once", async () => {
   const { recording, taken, starts } = record();
   recording.put({ n: 1 });
-  recording.hurry();
+  recording.handOver();
   expect(starts()).toBe(1);
   recording.put({ n: 2 });
   recording.leave();

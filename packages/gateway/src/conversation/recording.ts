@@ -12,7 +12,7 @@ interface RecordingInput {
  * none of that work.
  *
  *   open ──leave──▶ left ──the event loop's next round──▶ handed over ──▶ done
- *   open, left ──hurry──▶ handed over
+ *   open, left ──handOver──▶ handed over
  */
 export class Recording {
   readonly #input: RecordingInput;
@@ -37,17 +37,17 @@ export class Recording {
   leave(): void {
     if (this.#state !== "open") return;
     this.#state = "left";
-    setImmediate(() => this.hurry());
+    setImmediate(() => this.handOver());
   }
 
   /** What is asked of the context after this comes behind the reply. */
-  hurry(): void {
+  handOver(): void {
     if (this.#state === "handed-over") return;
     this.#state = "handed-over";
-    void this.#handOver();
+    void this.#store();
   }
 
-  async #handOver(): Promise<void> {
+  async #store(): Promise<void> {
     try {
       await this.#input.start(deliver(this.#events));
     } catch (error) {

@@ -10,7 +10,7 @@ const begins = { who: "ann codex", offered, at: "begins" } as const;
 
 function useOnly(book: ToolBook, called: string): void {
   for (let at = 0; at < deferAfterConversations; at += 1) book.choose(`${called} ${at}`, begins);
-  book.called(begins.who, [called]);
+  book.recordCalls(begins.who, [called]);
 }
 
 describe("the book of tools", () => {
@@ -22,7 +22,7 @@ describe("the book of tools", () => {
     await book.close();
     await appendFile(path, '{"who":"ann codex","cal');
     const again = await ToolBook.open(path);
-    again.called(begins.who, ["draw"]);
+    again.recordCalls(begins.who, ["draw"]);
     expect([...again.choose("one", { ...begins, at: "goes-on" })]).toEqual(["draw"]);
     expect([...again.choose("two", begins)]).toEqual([]);
     await again.close();

@@ -81,7 +81,7 @@ export class ToolBook {
     return this.#deferredByConversation.get(conversation) ?? nothing;
   }
 
-  called(who: string, names: Iterable<string>): void {
+  recordCalls(who: string, names: Iterable<string>): void {
     const use = this.#useByWho.get(who);
     const called = [...new Set(names)].filter((name) => use?.get(name)?.isCalled === false);
     if (called.length > 0) this.#add({ who, called });

@@ -44,7 +44,7 @@ export class ToolDeferral {
     const { book, conversation, who } = this.#options;
     const offered = (isArray(tools) ? tools : []).filter(isPlain).map(toolName);
     if (offered.length > 0) this.#deferred ??= book.choose(conversation, { who, offered, at });
-    book.called(who, elements.flatMap(calledNames));
+    book.recordCalls(who, elements.flatMap(calledNames));
   }
 
   /** The client's tools as they are sent. `forced`: the one that the model has to call. */

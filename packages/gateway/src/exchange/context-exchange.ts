@@ -63,7 +63,7 @@ export interface ExchangeOptions {
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories(deps.heldLog);
   const prices = () => deps.options().prices ?? [];
-  const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.joined(user, ids) });
+  const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.linkReplies(user, ids) });
   return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);
 }
 
@@ -141,7 +141,7 @@ class RunningExchange {
       await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
-    if (this.#request.operation === "create") this.#deps.conversations.asked(this.#open);
+    if (this.#request.operation === "create") this.#deps.conversations.countRequest(this.#open);
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);

@@ -231,7 +231,10 @@ interface Admitted extends Target {
 
 const bodyRefusals = {
   slow: { error: "slow-body", message: "The body came too slowly." },
-  "too-large": { error: "too-large", message: "The body is larger than the gateway takes (32 MB)." },
+  "too-large": {
+    error: "too-large",
+    message: "The body is larger than the gateway takes (32 MB; 512 MB on paths that it passes on).",
+  },
 } as const;
 
 const describeRefusal = (why: keyof typeof bodyRefusals | undefined): Refusal | undefined =>

@@ -188,12 +188,12 @@ function holdsKey(text: string): boolean {
   );
 }
 
-interface Surroundings {
+interface ConfigSource {
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-function completeConfig(config: WrittenConfig, around: Surroundings): GatewayConfig {
+function completeConfig(config: WrittenConfig, around: ConfigSource): GatewayConfig {
   const { tls, users = [], log, upstream } = config;
   return {
     upstream: upstream ?? upstreamDefault,
@@ -224,7 +224,7 @@ function completeConfig(config: WrittenConfig, around: Surroundings): GatewayCon
   };
 }
 
-function readKey(source: KeySource | undefined, { folder, env }: Surroundings): string | undefined {
+function readKey(source: KeySource | undefined, { folder, env }: ConfigSource): string | undefined {
   if (source === undefined || typeof source === "string") return source;
   if ("file" in source) return readNamed(source.file, folder).trim();
   const value = env[source.env];

@@ -20,7 +20,7 @@ export interface KnownConversation {
   readonly scope: string;
   /** The names of its tools. */
   readonly tools: string;
-  /** The newest lists that it was asked with, or that a reply completed; the newest last. */
+  /** The newest lists that it was asked with; the newest last. */
   readonly lists: readonly string[];
   /** Messages at the end of its newest list. */
   readonly tail: readonly string[];

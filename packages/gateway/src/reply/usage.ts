@@ -5,7 +5,7 @@ import { field, isArray, isObject, type Json, type JsonObject, textField } from 
 /**
  * Which usage a client is told. `used`: what upstream reports. `sent`: what the client's own request would have used, so
  * that the client's compaction and its count of tokens agree; `moreTokens` is by how much that is more than what went
- * upstream, and may be negative.
+ * upstream.
  */
 export type UsageReport =
   | { readonly kind: "used" }
