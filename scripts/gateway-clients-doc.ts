@@ -6,7 +6,7 @@ import { filledPage, type Row } from "./doc-tables.ts";
 import { longRow, type LongRow } from "./gateway-clients/judge-long-run.ts";
 import { formatCost } from "./gateway-clients/long-report.ts";
 
-/** `node scripts/gateway-clients-doc.ts <rows>…`: writes the tables of docs/gateway-clients.md; the newest row of a run counts. */
+/** `node scripts/gateway-clients-doc.ts <rows>…`: writes the tables of docs/gateway-clients.md; the newest row of a run counts. A table without rows stays. */
 const page = resolve(import.meta.dirname, "../docs/gateway-clients.md");
 
 const rows = new Map<string, LongRow>();
@@ -72,7 +72,8 @@ const without: readonly Row[] = [
   ]),
 ];
 
-writeFileSync(page, filledPage(readFileSync(page, "utf8"), { through, without }));
+const tables = { ...(through.length > 1 ? { through } : {}), ...(without.length > 1 ? { without } : {}) };
+writeFileSync(page, filledPage(readFileSync(page, "utf8"), tables));
 
 function ownCells(row: LongRow | undefined): Row {
   if (row === undefined) return ["has none", "", "", "", "", "", ""];
