@@ -149,6 +149,20 @@ describe("recall, a tool that only the model sees", () => {
     expect(world.traffic.every(({ status }) => status === 200)).toBe(true);
   });
 
+  it("a call that was open when the gateway ended waits for its result: no branch, no edit", async () => {
+    const client = await open(moves([call("read", { path: "a" })], [say("Alpha.")]));
+    const { content } = await ask(client, [user("Read a.")]);
+    await world.reopen();
+    const id = content.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))[0] ?? "";
+    const results = user([{ type: "tool_result", tool_use_id: id, content: "alpha" }]);
+    await ask(client, [user("Read a."), { role: "assistant", content }, results]);
+    const session = world.conversations.conversations()[0]?.id ?? "";
+    await world.reopen();
+    const context = await openContext({ model, session, store: world.store });
+    expect(context.receipts()).toEqual([]);
+    await context.close();
+  });
+
   it("a request without tools is sent as it is, byte for byte", async () => {
     await open(moves([say("A title")]));
     const body = JSON.stringify({

@@ -5,7 +5,7 @@ import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
 import { classifyRefusal, type Provider, type Reply } from "palimpsest/internal/context/provider-formats";
 import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
-import { openContext } from "palimpsest/internal/open/open-context";
+import { openContextBy } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
 import type { EditKind } from "palimpsest/internal/schema/edit";
 import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
@@ -288,7 +288,7 @@ export class GatewayConversation<P extends Provider> {
     const { provider, reduction, store, session, onEvent, summarizer } = this.#options;
     const { policy, saving, secrets } = reduction;
     const thinking = body.field("thinking");
-    return openContext<P>({
+    const options: ContextOptions<P> = {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.lead),
@@ -304,7 +304,9 @@ export class GatewayConversation<P extends Provider> {
       ...(session === undefined ? {} : { session }),
       ...(onEvent === undefined ? {} : { onEvent }),
       ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
-    });
+    };
+    // A client may run its tools for longer than its conversation is kept open.
+    return openContextBy(options, { openCalls: "waiting" });
   }
 
   async #summarize(request: SummaryRequest<P>): Promise<Reply<P>> {

@@ -23,10 +23,17 @@ export function openContext<P extends Provider = "anthropic">(options: ContextOp
   return openContextBy(options, {});
 }
 
-/** `tailBytes`: a log up to this size is kept in memory; of a longer one only the part from its newest boundary on. */
+/**
+ * `tailBytes`: a log up to this size is kept in memory; of a longer one only the part from its newest boundary on.
+ * `openCalls`: what becomes of calls that an earlier run left without a result. `settled`: nobody knows how far they got,
+ * so they count as interrupted. `waiting`: only this process had ended, and the caller brings their results.
+ */
 export async function openContextBy<P extends Provider>(
   options: ContextOptions<P>,
-  reading: Pick<SessionDeps, "tailBytes">,
+  {
+    openCalls = "settled",
+    ...reading
+  }: Pick<SessionDeps, "tailBytes"> & { readonly openCalls?: "settled" | "waiting" | undefined },
 ): Promise<Context<P>> {
   checkPlatform();
   checkOptions(options);
@@ -50,8 +57,8 @@ export async function openContextBy<P extends Provider>(
   try {
     const restored = await restoreMissingState(sessionDeps, session);
     if (restored.kind === "failed") throw storeError(restored);
-    const settled = await session.settle();
-    if (settled.kind === "failed") throw storeError(settled);
+    const settled = openCalls === "settled" ? await session.settle() : undefined;
+    if (settled?.kind === "failed") throw storeError(settled);
     const built = buildParts(options);
     const parts = { ...built, system: await redactSystem(built.system, sessionDeps) };
     const recall = store.recall && withMask(store.recall, options.secretScanner);
