@@ -44,7 +44,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
         ...deps,
         conversations,
         // Held as the client sent them, also with what must not be stored.
-        heldLog: new HeldLog((user) => (context().secrets === "redact" ? undefined : heldPath(home, user))),
+        heldLog: new HeldLog((user) => (context().secrets === "redact" ? undefined : heldLogPath(home, user))),
         options: () => ({
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",
@@ -80,7 +80,7 @@ async function openLogs(home: string) {
   }
 }
 
-const heldPath = (home: string, user: string): string =>
+const heldLogPath = (home: string, user: string): string =>
   join(home, "gateway", ...(user === localUser ? [] : ["users", user]), "held.jsonl");
 
 const readReduction = ({

@@ -23,7 +23,8 @@ export async function watchDisk(kill: KillPlan | undefined): Promise<DiskWatch> 
     function watchedMethod(this: unknown, ...args: unknown[]): unknown {
       if (watch.counting && watch.changes.length === kill?.at) {
         // Changes that run side by side may come in another order than when they were counted: only a write has a middle.
-        if (kill.how === "half" && name === "write") halfWrite(typeof this === "object" ? [fdOf(this), ...args] : args);
+        if (kill.how === "half" && name === "write")
+          halfWrite(typeof this === "object" ? [readFd(this), ...args] : args);
         die();
       }
       if (watch.counting) watch.changes.push(name);
@@ -52,7 +53,7 @@ export async function watchDisk(kill: KillPlan | undefined): Promise<DiskWatch> 
 
 const { writeSync } = fs;
 
-const fdOf = (file: unknown): number => (file as { fd: number }).fd;
+const readFd = (file: unknown): number => (file as { fd: number }).fd;
 
 function halfWrite([fd, data, offset, length]: unknown[]): void {
   writeSync(Number(fd), data as Uint8Array, Number(offset), Math.floor(Number(length) / 2));

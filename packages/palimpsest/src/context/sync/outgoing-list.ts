@@ -54,7 +54,7 @@ interface ShownBlock {
 }
 
 /** A point that divides the list: nothing before it depends on what comes behind. */
-export interface Checkpoint {
+export interface ResumePoint {
   /** How many messages of the view, items of the list and messages to send are before it. */
   readonly group: number;
   readonly item: number;
@@ -63,12 +63,12 @@ export interface Checkpoint {
   readonly owner: number;
 }
 
-export const beginning: Checkpoint = { group: 0, item: 0, sent: 0, owner: -1 };
+export const beginning: ResumePoint = { group: 0, item: 0, sent: 0, owner: -1 };
 
 export interface FoundList {
   readonly sent: readonly OutgoingMessage[];
   /** In their order. */
-  readonly checkpoints: readonly Checkpoint[];
+  readonly resumePoints: readonly ResumePoint[];
 }
 
 /** A request must begin with a message of the user: the view may have one more than the transcript. */
@@ -85,8 +85,8 @@ export const messagesAhead = ({ messages, sources }: Pick<OutgoingInput, "messag
 export const outgoingList = (input: OutgoingInput): readonly OutgoingMessage[] | undefined =>
   listFrom(input, beginning)?.sent;
 
-/** What is behind the checkpoint. Undefined also if that depends on what is before it. */
-export function listFrom(input: OutgoingInput, start: Checkpoint): FoundList | undefined {
+/** What is behind the point. Undefined also if that depends on what is before it. */
+export function listFrom(input: OutgoingInput, start: ResumePoint): FoundList | undefined {
   const shown = readShown(input, start);
   if (shown === undefined) return undefined;
   const changed = findChanged(input, { shown, from: start.item });
@@ -98,7 +98,7 @@ export function listFrom(input: OutgoingInput, start: Checkpoint): FoundList | u
   if (start === beginning && first?.owner !== undefined && input.items[first.item ?? -1]?.role === "system")
     changed.add(first.owner);
   const sent: OutgoingMessage[] = [];
-  const checkpoints: Checkpoint[] = [];
+  const resumePoints: ResumePoint[] = [];
   let last = start.owner;
   let group = start.group - 1;
   /** The last message of a summary that was just sent. What follows the summary in that message is sent with it. */
@@ -109,7 +109,7 @@ export function listFrom(input: OutgoingInput, start: Checkpoint): FoundList | u
     if (owner !== undefined && owner === leadEnd && !isMade) continue;
     if (owner !== undefined && owner <= last) return undefined;
     if (runGroup > group && item !== undefined && beginsMessage(input, item))
-      checkpoints.push({ group: runGroup, item, sent: start.sent + sent.length, owner: last });
+      resumePoints.push({ group: runGroup, item, sent: start.sent + sent.length, owner: last });
     group = run.at(-1)?.group ?? group;
     const lead = owner === undefined ? undefined : leads.get(owner);
     if (isMade) {
@@ -123,7 +123,7 @@ export function listFrom(input: OutgoingInput, start: Checkpoint): FoundList | u
   }
   const lastTracked = input.items.findLast(isTracked)?.message ?? -1;
   if (last === lastTracked) sent.push(...emptyBefore(input.length, input));
-  return { sent, checkpoints };
+  return { sent, resumePoints };
 }
 
 /** Whether the item is the first of its message and of its entry. */
@@ -146,8 +146,8 @@ function leadMessages(
   return leads;
 }
 
-/** Undefined if something that is shown behind the checkpoint is in the list before it. */
-function readShown(input: OutgoingInput, start: Checkpoint): readonly ShownBlock[] | undefined {
+/** Undefined if something that is shown behind the point is in the list before it. */
+function readShown(input: OutgoingInput, start: ResumePoint): readonly ShownBlock[] | undefined {
   const { messages, sources, items, entries, breakpoints } = input;
   const unshown = new UnshownItems({ items, entries, from: start.item });
   const ahead = messagesAhead(input);

@@ -1,7 +1,7 @@
 import type { Breakpoint } from "../../cache/breakpoint.ts";
 import {
   beginning,
-  type Checkpoint,
+  type ResumePoint,
   type FoundList,
   listFrom,
   messagesAhead,
@@ -19,15 +19,15 @@ export class OutgoingLists {
   /** See `outgoingList`. */
   next(input: OutgoingInput): readonly OutgoingMessage[] | undefined {
     const last = this.#last;
-    const at = last?.found.checkpoints.findLastIndex(isBefore(sameBeginning(last.input, input))) ?? -1;
-    const from = last?.found.checkpoints[at];
+    const at = last?.found.resumePoints.findLastIndex(isBefore(sameBeginning(last.input, input))) ?? -1;
+    const from = last?.found.resumePoints[at];
     const rest = from === undefined ? undefined : listFrom(input, from);
     const found =
       last === undefined || from === undefined || rest === undefined
         ? listFrom(input, beginning)
         : {
             sent: [...last.found.sent.slice(0, from.sent), ...rest.sent],
-            checkpoints: [...last.found.checkpoints.slice(0, at), ...rest.checkpoints],
+            resumePoints: [...last.found.resumePoints.slice(0, at), ...rest.resumePoints],
           };
     // The lists are live.
     const kept = { ...input, messages: [...input.messages], items: [...input.items] };
@@ -52,10 +52,10 @@ function sameBeginning(one: OutgoingInput, other: OutgoingInput): { readonly gro
 
 const nameMark = (mark: Breakpoint): string => JSON.stringify(mark);
 
-/** A checkpoint counts if what is right behind it is the same too. */
+/** A point counts if what is right behind it is the same too. */
 const isBefore =
   (same: { readonly group: number; readonly item: number }) =>
-  ({ group, item }: Checkpoint): boolean =>
+  ({ group, item }: ResumePoint): boolean =>
     group < same.group && item < same.item;
 
 function countSame(one: readonly unknown[], other: readonly unknown[]): number {
