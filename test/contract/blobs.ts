@@ -36,6 +36,13 @@ export function blobsContract({ name, make }: BlobsUnderTest): void {
       expect(await blobs.list()).toEqual([idOf(hello)]);
     });
 
+    it("are all stored if many are put at the same time", async () => {
+      const blobs = await make();
+      const data = Array.from({ length: 40 }, (_, at) => Buffer.from(`blob ${at}`));
+      await Promise.all(data.map((one) => blobs.put(one)));
+      expect(await blobs.list()).toEqual(data.map(idOf).toSorted());
+    });
+
     it("do not change with the caller's buffer", async () => {
       const blobs = await make();
       const data = Buffer.from("mine");

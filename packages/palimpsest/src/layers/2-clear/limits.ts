@@ -26,6 +26,9 @@ export const forcedKeepRounds = 1;
 /** The assumed size of a marker with a path and an id. A path below a home folder has some 120 characters. */
 export const markerTokens = 70;
 
+/** Results that are saved at the same time: each waits for the disk several times, and a clear may take dozens of them. */
+export const savedTogetherMax = 16;
+
 /** Results kept when the user clears and the policy has no rule: what the published systems protect. */
 export const manualKeepResults = 3;
 /** Tokens of results that stay if the user names no target: what the published systems clear down to. */

@@ -6,7 +6,8 @@ import { countTokensBefore, findEntryAfterTokens } from "../../transcript/make-r
 import type { Item } from "../../transcript/item.ts";
 import type { Candidate, CandidateFigures, LayerHost, LayerRun } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
-import { thinkingLossShare } from "./limits.ts";
+import { mapInBatches } from "../../schema/map-in-batches.ts";
+import { savedTogetherMax, thinkingLossShare } from "./limits.ts";
 import type { Blobs, BlobsDep } from "../../ports/blobs.ts";
 import { plainClearMarker } from "../../schema/edit.ts";
 import type { Draft } from "../../transcript/draft.ts";
@@ -195,8 +196,10 @@ interface ReplacedResult {
  */
 export async function clearDraft(deps: BlobsDep, input: ClearDraftInput): Promise<ClearDraft> {
   const { results, attachments, cause, because, price, dropsThinking } = input;
-  const replaced: ReplacedResult[] = [];
-  for (const result of results) replaced.push(await replaceResult(deps, { result, input }));
+  const replaced = await mapInBatches(results, {
+    size: savedTogetherMax,
+    map: (result) => replaceResult(deps, { result, input }),
+  });
   const unsaved = input.marker === "plain" ? [] : replaced.filter(({ blob }) => blob === undefined);
   return {
     unsaved: unsaved.map(({ toolUse }) => toolUse),

@@ -5,6 +5,7 @@ import type { ResultContent } from "../../schema/block.ts";
 import { sessionId, toolUseId } from "../../schema/brand.ts";
 import { type Clear, plainClearMarker, readEdit } from "../../schema/edit.ts";
 import { memoryBlobs } from "../../store/memory/memory-blobs.ts";
+import { savedTogetherMax } from "./limits.ts";
 import { renderMarker, clearDraft, type ClearDraftInput } from "./run-clear.ts";
 
 const run = (content: ResultContent, over: Partial<ClearDraftInput> = {}): ClearDraftInput => ({
@@ -41,6 +42,28 @@ describe("the edit that clears", () => {
     const { edit } = await cleared(memoryBlobs(), run("text", { price: { why: "warm" }, dropsThinking }));
     expect(edit).toMatchObject({ cause: "price", because: "it pays", tokensBefore: 1000, tokensSaved: 801 });
     expect(edit).toMatchObject({ price: { why: "warm" }, dropsThinking: { from: "a", to: "b" } });
+  });
+
+  it("saves its results at the same time, a limited number of them, and keeps their order", async () => {
+    const stored = memoryBlobs();
+    let [running, runningMax] = [0, 0];
+    const blobs: Blobs = {
+      ...stored,
+      put: async (data) => {
+        running += 1;
+        runningMax = Math.max(runningMax, running);
+        await new Promise(setImmediate);
+        running -= 1;
+        return await stored.put(data);
+      },
+    };
+    const results = Array.from({ length: 2 * savedTogetherMax }, (_, at) => ({
+      toolUse: toolUseId(`toolu_${at}`),
+      content: `result ${at}`,
+    }));
+    const { edit } = await cleared(blobs, run("", { results }));
+    expect(runningMax).toBe(savedTogetherMax);
+    expect(edit.results.map(({ toolUse }) => toolUse)).toEqual(results.map(({ toolUse }) => toolUse));
   });
 
   it("keeps every content byte for byte under the blob that it names", async () => {

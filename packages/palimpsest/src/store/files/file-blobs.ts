@@ -45,11 +45,12 @@ interface FileBlobsOptions {
 }
 
 export function fileBlobs(options: FileBlobsOptions): Required<Blobs> {
+  const folderSync = new SharedSync(join(options.folder, "blobs"));
   const pathOf = (id: BlobId): string => join(options.folder, "blobs", id);
   return {
     put: (data) => {
       const id = sha256(data);
-      return putBlob(options, { id, data, path: pathOf(id) });
+      return putBlob({ ...options, folderSync }, { id, data, path: pathOf(id) });
     },
     get: (id) => getBlob(pathOf(id), id),
     list: () => listBlobs(join(options.folder, "blobs")),
@@ -59,8 +60,30 @@ export function fileBlobs(options: FileBlobsOptions): Required<Blobs> {
 
 const sha256 = (data: Uint8Array): BlobId => blobId(createHash("sha256").update(data).digest("hex"));
 
+/** Syncs a folder once for all callers that wait for a sync to begin. */
+class SharedSync {
+  readonly #folder: string;
+  #running: Promise<unknown> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** What is in the folder when this is called is on disk when it resolves: so a sync that has begun is not joined. */
+  run(): Promise<void> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      const sync = syncFolder(this.#folder);
+      this.#running = sync.catch(() => undefined);
+      return sync;
+    });
+    return this.#next;
+  }
+}
+
 async function putBlob(
-  options: FileBlobsOptions,
+  options: FileBlobsOptions & { readonly folderSync: SharedSync },
   blob: { id: BlobId; data: Uint8Array; path: string },
 ): Promise<BlobPutOutcome> {
   const { id, data, path } = blob;
@@ -74,7 +97,7 @@ async function putBlob(
     // A damaged blob is replaced; otherwise its content could never be stored again.
     if (stored === "damaged") await rename(temporary, path);
     else await publish(temporary, path);
-    if (sync === "synced") await syncFolder(dirname(path));
+    if (sync === "synced") await options.folderSync.run();
     return { kind: "stored", id };
   } catch (error) {
     return writeFailure(error, path);

@@ -1,6 +1,7 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join, basename, dirname } from "node:path";
 import { type AgentId, agentId, sessionId, type SessionId, bytes } from "../../schema/brand.ts";
+import { mapInBatches } from "../../schema/map-in-batches.ts";
 import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { MessageCountMode, SessionSummary } from "../../ports/store.ts";
 import { listedTogetherMax, indexBytesMax, indexWriteMsMax } from "../limits.ts";
@@ -22,9 +23,10 @@ export async function listSessions(
 ): Promise<readonly IndexRow[]> {
   const ids = await sessionIds(folder);
   const index = await readIndex(folder);
-  const rows = await inBatches(ids, (id) =>
-    readRow({ folder, id, counting, earlier: index.rowByPath.get(join(folder, id + extension)) }),
-  );
+  const rows = await mapInBatches(ids, {
+    size: listedTogetherMax,
+    map: (id) => readRow({ folder, id, counting, earlier: index.rowByPath.get(join(folder, id + extension)) }),
+  });
   const sessions = rows.filter((row) => row !== undefined).toSorted(byNewest);
   const changed =
     sessions.length !== index.rowByPath.size || sessions.some((row) => index.rowByPath.get(row.fullPath) !== row);
@@ -77,17 +79,6 @@ async function readRow({
 async function isFresh({ fullPath, fileMtime, sizeBytes }: IndexRow): Promise<boolean> {
   const stats = await lstat(fullPath).catch(() => undefined);
   return stats !== undefined && stats.isFile() && stats.mtimeMs === fileMtime && stats.size === sizeBytes;
-}
-
-async function inBatches<Item, Result>(
-  items: readonly Item[],
-  act: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  for (let start = 0; start < items.length; start += listedTogetherMax) {
-    results.push(...(await Promise.all(items.slice(start, start + listedTogetherMax).map(act))));
-  }
-  return results;
 }
 
 /** A project folder under `home`; `root` is undefined if the record is missing or damaged. */
