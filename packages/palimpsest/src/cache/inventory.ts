@@ -5,6 +5,7 @@ import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
 import { countResultChars } from "../tokens/estimate-block.ts";
 import { callFilePath, fileAction } from "../tokens/tool-kind.ts";
 import { KnownLines } from "./known-lines.ts";
+import { QuoteIndex } from "./quote-index.ts";
 import { residentTokensMin as residentTokensDefault } from "./limits.ts";
 import { findPaths, isNamed } from "./named-paths.ts";
 import { nearestResidentBefore, type Resident, type ResidentState } from "./resident.ts";
@@ -28,14 +29,13 @@ export interface InventoryOptions {
  */
 export class Inventory implements ViewWatch {
   readonly #options: InventoryOptions;
-  readonly #lines: KnownLines;
   readonly #callById = new Map<ToolUseId, ToolUseBlock>();
   /** A call may be sent under another id than in the log, and edits use the id of the log. */
   readonly #loggedIdByShown = new Map<ToolUseId, ToolUseId>();
   readonly #residentById = new Map<ToolUseId, ResidentState>();
   /** Results that are no longer residents. Their place is known by what stood before them. */
   readonly #keptById = new Map<ToolUseId, ResidentState>();
-  readonly #residentByLine = new Map<string, ResidentState>();
+  readonly #quotes: QuoteIndex<ResidentState>;
   readonly #readsByPath = new Map<string, ResidentState[]>();
   readonly #changedPaths = new Map<string, number>();
   #newestFailed: ResidentState | undefined;
@@ -61,7 +61,7 @@ export class Inventory implements ViewWatch {
 
   constructor(options: InventoryOptions) {
     this.#options = options;
-    this.#lines = options.lines ?? new KnownLines();
+    this.#quotes = new QuoteIndex(options.lines ?? new KnownLines());
   }
 
   /** The number of replies so far. */
@@ -160,7 +160,7 @@ export class Inventory implements ViewWatch {
     this.#loggedIdByShown.clear();
     this.#residentById.clear();
     this.#keptById.clear();
-    this.#residentByLine.clear();
+    this.#quotes.clear();
     this.#readsByPath.clear();
     this.#changedPaths.clear();
     this.#newestFailed = undefined;
@@ -381,14 +381,10 @@ export class Inventory implements ViewWatch {
       if (reads === undefined) this.#readsByPath.set(resident.path, [resident]);
       else reads.push(resident);
     }
-    for (const line of this.#lines.in(block)) this.#residentByLine.set(line, resident);
+    this.#quotes.add(block, resident);
   }
 
   #recordQuotes(block: Block): void {
-    if (this.#residentByLine.size === 0) return;
-    for (const line of this.#lines.in(block)) {
-      const resident = this.#residentByLine.get(line);
-      if (resident !== undefined) this.#recordUse(resident);
-    }
+    for (const resident of this.#quotes.quotedIn(block)) this.#recordUse(resident);
   }
 }

@@ -37,7 +37,7 @@ const numbering = /^\s*\d+(?:→|\t|:|\|)\s?/;
 /** Tells most lines without a number at their first character, which is cheaper than the whole expression. */
 const firstLetter = /^[^\s\d]/;
 
-/** Plain loops: it looks at every line of every result, while a request waits. */
+/** Plain loops: it looks at every line of every result. */
 function longLines(text: string, countMax = Infinity): readonly string[] {
   const lines: string[] = [];
   for (let start = 0; start <= text.length && lines.length < countMax;) {
