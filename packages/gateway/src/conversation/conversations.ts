@@ -173,6 +173,7 @@ export class Conversations implements GatewayState {
         client: facts?.client,
         toolUse: toolBook === undefined ? undefined : { book: toolBook, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
+        digester: this.#digesters[provider].messages,
         onEvent: (event) => onEvent?.(id, event),
         summarizer,
       }),

@@ -5,6 +5,7 @@ import type { NextRequest } from "palimpsest/internal/context/outcomes";
 import type { SyncOptions } from "palimpsest/internal/context/inputs";
 import { classifyRefusal, type Provider, type Reply } from "palimpsest/internal/context/provider-formats";
 import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
+import type { MessageDigester } from "palimpsest/internal/context/sync/message-digester";
 import { openContextBy } from "palimpsest/internal/open/open-context";
 import type { ContextOptions } from "palimpsest/internal/open/options";
 import type { EditKind } from "palimpsest/internal/schema/edit";
@@ -59,6 +60,8 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   /** Who uses which tools; `who`: the user and the program. */
   readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
   readonly now: () => number;
+  /** Shared with the one who recognises conversations. */
+  readonly digester?: MessageDigester | undefined;
 }
 
 export interface PrepareInput<P extends Provider> {
@@ -306,7 +309,7 @@ export class GatewayConversation<P extends Provider> {
       ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
     };
     // A client may run its tools for longer than its conversation is kept open.
-    return openContextBy(options, { openCalls: "waiting" });
+    return openContextBy(options, { openCalls: "waiting", digester: this.#options.digester });
   }
 
   async #summarize(request: SummaryRequest<P>): Promise<Reply<P>> {

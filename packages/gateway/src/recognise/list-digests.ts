@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { MessageReader } from "palimpsest/internal/context/sync/message-reader";
+import { MessageDigester } from "palimpsest/internal/context/sync/message-digester";
 import { parseMessageByProvider } from "palimpsest/internal/context/sync/parse-messages";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
@@ -19,11 +19,12 @@ export interface ListDigests {
  * what did not change.
  */
 export class ListDigester {
-  readonly #reader: MessageReader;
+  /** Each message is read once, for recognition and for the context that takes it over. */
+  readonly messages: MessageDigester;
   readonly #readByValue = new WeakMap<JsonObject, ReadMessage>();
 
   constructor(provider: Provider) {
-    this.#reader = new MessageReader({ hash: digest }, parseMessageByProvider[provider]);
+    this.messages = new MessageDigester({ hash: sha256 }, parseMessageByProvider[provider]);
   }
 
   /** `known`: the digests of a list whose first `unchanged` messages are the same. */
@@ -48,7 +49,7 @@ export class ListDigester {
   #read(value: JsonObject): ReadMessage {
     const known = this.#readByValue.get(value);
     if (known !== undefined) return known;
-    const items = this.#reader.items([value]);
+    const { items } = this.messages.read(value);
     const read = {
       digest: items.length === 0 ? "" : digest(items.map((item) => item.digest).join(" ")),
       isReply: items.some(({ role }) => role === "assistant"),
@@ -64,7 +65,9 @@ interface ReadMessage {
   readonly isReply: boolean;
 }
 
-const digest = (text: string): string => hash("sha256", text, "hex").slice(0, digestChars);
+const sha256 = (text: string): string => hash("sha256", text, "hex");
+
+const digest = (text: string): string => sha256(text).slice(0, digestChars);
 
 /** 64 bits: enough for the lists of one scope, and short in memory and on disk. */
 const digestChars = 16;

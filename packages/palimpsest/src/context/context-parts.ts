@@ -7,6 +7,7 @@ import type { ContextEvent } from "./outcomes.ts";
 import type { Provider } from "./provider-formats.ts";
 import type { SessionContext } from "./session-context.ts";
 import type { KnownItems } from "./sync/known-items.ts";
+import type { MessageDigester } from "./sync/message-digester.ts";
 
 /** What a context is built from. `Child`: the contexts that it starts. */
 export interface ContextParts<P extends Provider, Child> {
@@ -14,6 +15,8 @@ export interface ContextParts<P extends Provider, Child> {
   /** What earlier runs of the session have synced. */
   readonly known: KnownItems;
   readonly hiddenTools: ReadonlySet<string>;
+  /** The caller's, if it reads the same messages too. */
+  readonly digester?: MessageDigester | undefined;
   readonly core: SessionContext;
   readonly sessionDeps: SessionDeps;
   readonly memory: ContextMemory | undefined;

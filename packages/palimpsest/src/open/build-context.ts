@@ -9,6 +9,7 @@ import { createRuntimeDeps } from "../context/create-runtime-deps.ts";
 import { SessionContext, type StartedConversation } from "../context/session-context.ts";
 import { createCallerModel, noModel, type Summarizer } from "../context/summarizer.ts";
 import { KnownItems } from "../context/sync/known-items.ts";
+import type { MessageDigester } from "../context/sync/message-digester.ts";
 import type { AgentDeps } from "../context/deps.ts";
 import { pastCosts } from "../context/past-costs.ts";
 import type { CompactionSetup } from "../context/compact/compaction-setup.ts";
@@ -59,11 +60,12 @@ interface BuildInput extends OpenedSession {
   readonly store: Pick<StorePorts, "memories" | "dreams" | "sessions" | "recall" | "spend" | "agentsOf">;
   /** Absent for a main conversation. */
   readonly agent?: AgentStart | undefined;
+  readonly digester?: MessageDigester | undefined;
 }
 
 export async function buildContext<P extends Provider>(
   options: ContextOptions<P>,
-  { sessionDeps, session, store, agent, ...opened }: BuildInput,
+  { sessionDeps, session, store, agent, digester, ...opened }: BuildInput,
 ): Promise<Context<P>> {
   // The default of the type parameter.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -129,7 +131,7 @@ export async function buildContext<P extends Provider>(
     build: ({ options: given, ...beginning }) => buildContext(given, { store, ...beginning }),
   });
   const ties = { ...contextTies(options), fork: agent?.fork?.ties, onClosed: agent?.onClosed };
-  return new Context<P>({ provider, known, core, sessionDeps, memory, change, agents, ...ties });
+  return new Context<P>({ provider, known, digester, core, sessionDeps, memory, change, agents, ...ties });
 }
 
 const contextTies = ({ onEvent, hiddenTools }: Pick<ContextOptions, "onEvent" | "hiddenTools">) => ({

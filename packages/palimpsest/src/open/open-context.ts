@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "../context/context.ts";
 import { ContextError, storeError } from "../context/context-error.ts";
 import type { Provider } from "../context/provider-formats.ts";
+import type { MessageDigester } from "../context/sync/message-digester.ts";
 import { restoreMissingState } from "../session/append-boundary.ts";
 import { redactSystem } from "../session/redaction.ts";
 import { openSession, type Session, type SessionDeps, type OpenSessionOutcome } from "../session/session.ts";
@@ -27,13 +28,18 @@ export function openContext<P extends Provider = "anthropic">(options: ContextOp
  * `tailBytes`: a log up to this size is kept in memory; of a longer one only the part from its newest boundary on.
  * `openCalls`: what becomes of calls that an earlier run left without a result. `settled`: nobody knows how far they got,
  * so they count as interrupted. `waiting`: only this process had ended, and the caller brings their results.
+ * `digester`: for the messages given to `sync`, if the caller reads the same messages. It is one for the provider's format.
  */
 export async function openContextBy<P extends Provider>(
   options: ContextOptions<P>,
   {
     openCalls = "settled",
+    digester,
     ...reading
-  }: Pick<SessionDeps, "tailBytes"> & { readonly openCalls?: "settled" | "waiting" | undefined },
+  }: Pick<SessionDeps, "tailBytes"> & {
+    readonly openCalls?: "settled" | "waiting" | undefined;
+    readonly digester?: MessageDigester | undefined;
+  },
 ): Promise<Context<P>> {
   checkPlatform();
   checkOptions(options);
@@ -62,7 +68,8 @@ export async function openContextBy<P extends Provider>(
     const built = buildParts(options);
     const parts = { ...built, system: await redactSystem(built.system, sessionDeps) };
     const recall = store.recall && withMask(store.recall, options.secretScanner);
-    return await buildContext(options, { sessionDeps, session, parts, store: { ...store, ...(recall && { recall }) } });
+    const ports = { ...store, ...(recall && { recall }) };
+    return await buildContext(options, { sessionDeps, session, parts, store: ports, digester });
   } catch (error) {
     await session.close();
     throw error;

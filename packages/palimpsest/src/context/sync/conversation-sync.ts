@@ -15,13 +15,17 @@ import { appendItems, type SyncHost } from "./append-items.ts";
 import type { KnownItem, KnownItems } from "./known-items.ts";
 import { HiddenCalls } from "./hidden-calls.ts";
 import { JoinedTexts } from "./joined-texts.ts";
+import { MessageDigester } from "./message-digester.ts";
 import { digestWithoutDistance, MessageReader, type SyncItem } from "./message-reader.ts";
 import type { OutgoingMessage } from "./outgoing-list.ts";
 import { OutgoingLists } from "./outgoing-lists.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
 import { type BranchPlan, planSync, type SyncPlan, type TrimPlan } from "./plan.ts";
 
-type SyncParts = Pick<ContextParts<Provider, unknown>, "provider" | "known" | "hiddenTools" | "core" | "sessionDeps">;
+type SyncParts = Pick<
+  ContextParts<Provider, unknown>,
+  "provider" | "known" | "hiddenTools" | "core" | "sessionDeps" | "digester"
+>;
 
 /**
  * Takes over the whole message list of a caller, as often as it is handed over: recognises what is known, appends what is
@@ -50,10 +54,11 @@ export class ConversationSync {
 
   constructor(parts: SyncParts, host: Omit<SyncHost, "core" | "uuid">) {
     const { core, sessionDeps, known, provider, hiddenTools } = parts;
+    const { digester = new MessageDigester(core.deps, parseMessageByProvider[provider]) } = parts;
     this.#host = { ...host, core, uuid: sessionDeps.uuid };
     this.#known = known;
     const findJoined = (digest: string): readonly string[] | undefined => this.#joined.find(digest);
-    this.#reader = new MessageReader(core.deps, parseMessageByProvider[provider], findJoined);
+    this.#reader = new MessageReader(digester, findJoined);
     const entries = hiddenTools.size === 0 ? [] : core.session.fold.path.everyBranch;
     this.#hidden = new HiddenCalls(hiddenTools, entries);
     this.#joined = new JoinedTexts(this.#hidden, (text) => this.#reader.digest("assistant", { type: "text", text }));

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { MessageDigester } from "./message-digester.ts";
 import { MessageReader } from "./message-reader.ts";
 import { parseMessageByProvider } from "./parse-messages.ts";
 
@@ -11,7 +12,7 @@ function counting() {
     hashed += 1;
     return createHash("sha256").update(text).digest("hex");
   };
-  const reader = new MessageReader({ hash }, parseMessageByProvider.anthropic);
+  const reader = new MessageReader(new MessageDigester({ hash }, parseMessageByProvider.anthropic));
   return { reader, taken: (): number => hashed };
 }
 

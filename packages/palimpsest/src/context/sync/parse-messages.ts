@@ -3,7 +3,7 @@ import { toolUseId } from "../../schema/brand.ts";
 import { field, isArray, isObject, type Json, type JsonObject, listField, textField } from "../../schema/json.ts";
 import { readCallInput } from "../../model/call-input.ts";
 import type { Provider } from "../provider-formats.ts";
-import { contentBlocks, type ParseMessage, type SyncMessage, type SyncRole } from "./message-reader.ts";
+import { contentBlocks, type ParseMessage, type SyncMessage, type SyncRole } from "./message-digester.ts";
 
 /** How the messages of a provider's format are read: the opposite direction of `toProviderParams`. */
 export const parseMessageByProvider: Readonly<Record<Provider, ParseMessage>> = {
