@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { fileLeases } from "../../packages/palimpsest/src/store/files/file-leases.ts";
 import { memoryLeases } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 import { leasesContract } from "./leases.ts";
@@ -33,7 +33,8 @@ it.each([
   ["memory", async () => memoryLeases(storeDeps)],
 ] as const)("the holder of a lease in %s is told as the process that has it, and since when", async (_, make) => {
   const leases = await make();
-  await leases.acquire("s");
+  const outcome = await leases.acquire("s");
+  onTestFinished(() => (outcome.kind === "acquired" ? outcome.lease.release() : undefined));
   const holder = expect.stringMatching(new RegExp(`^process ${process.pid} on this machine since \\d{4}-`)) as unknown;
   expect(await leases.acquire("s")).toEqual({ kind: "busy", holder });
 });

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { contextReport } from "../../packages/palimpsest/src/index.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import { openFiles } from "../contract/open-files.ts";
 import { compact, compactionWorld } from "./support/compaction-world.ts";
 import {
   filesBelow,
@@ -233,6 +234,8 @@ describe("what is written past the tool", () => {
     await rename(path, `${folder}.aside`).catch(() => undefined);
     await block(path);
     await agent.close();
+    // The mark of the session stays; a file that stays open with it would be one more with every such session.
+    expect(await openFiles(world.home)).toEqual([]);
     await rm(path, { recursive: true, force: true });
     await rename(`${folder}.aside`, path).catch(() => undefined);
     expect((await (await memoriesOf(world)).read("evil.md"))?.trust).toBe("untrusted");

@@ -66,7 +66,7 @@ describe("the thread that indexes in the background", () => {
     const begin = performance.now();
     await thread.stop();
     await thread.ended;
-    expect(performance.now() - begin).toBeLessThan(2_000);
+    expect(performance.now() - begin).toBeLessThan(10_000);
     expect(unfinished(folder)).toBe(1);
     await start(world).ended;
     expect(unfinished(folder)).toBe(0);

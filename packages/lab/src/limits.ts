@@ -3,7 +3,7 @@ import { type ToolUseId, millis, tokens } from "palimpsest/internal/schema/brand
 // Replays.
 
 /** Increased whenever the outcome for the same recording may change; stored outcomes of other versions are ignored. */
-export const replayVersion = 8;
+export const replayVersion = 9;
 
 /** Charged for each compaction in `costWithRework`: the rework that the loss of information causes. */
 export const reworkTokens = 40_000;

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { cpuMillis } from "../../../../test/fixture/cpu-millis.ts";
 import { findPaths, isNamed } from "./named-paths.ts";
 
 it.each([
@@ -18,8 +19,8 @@ it("a path is named by its end, at a folder", () => {
 });
 
 it("a word as long as a message may be costs no more than reading it", () => {
-  const started = performance.now();
+  const started = cpuMillis();
   findPaths("a".repeat(20_000));
   findPaths("a/".repeat(10_000));
-  expect(performance.now() - started).toBeLessThan(100);
+  expect(cpuMillis() - started).toBeLessThan(100);
 });

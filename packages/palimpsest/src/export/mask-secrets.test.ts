@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMillis } from "../../../../test/fixture/cpu-millis.ts";
 import { maskEntry } from "./mask-secrets.ts";
 import { maskSecrets } from "../text/find-secrets.ts";
 
@@ -84,9 +85,9 @@ describe("code and prose stay as they are", () => {
 
   it("and a long line without any is read in little time", () => {
     const line = "Aa0".repeat(700_000);
-    const started = performance.now();
+    const started = cpuMillis();
     expect(maskSecrets(line)).toBe(line);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(cpuMillis() - started).toBeLessThan(2_000);
   });
 });
 

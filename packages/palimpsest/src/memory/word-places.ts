@@ -7,9 +7,17 @@ interface WantedWords {
   readonly runs: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Where the given words stand in some texts. Texts are far apart, so that no stretch crosses from one to the next. */
+/**
+ * Where the given words stand in some texts. Texts are far apart, so that no stretch crosses from one to the next.
+ * Occurrences are numbered in the order of the texts: numbers sort much faster than objects, and there are millions.
+ */
 export class WordPlaces {
-  readonly #placesByWord = new Map<string, number[]>();
+  readonly #idByWord = new Map<string, number>();
+  /** By the word's id, in ascending order. */
+  readonly #occurrences: number[][] = [];
+  /** By occurrence. */
+  readonly #wordIds: number[] = [];
+  readonly #places: number[] = [];
   readonly #runsFound = new Map<string, readonly string[]>();
   #placesLeft = trustPlacesMax;
 
@@ -22,17 +30,26 @@ export class WordPlaces {
         at += 1;
         if (isEmptyWord(word)) continue;
         if (!words.has(word)) {
-          row = [];
+          if (row.length > 0) row = [];
           continue;
         }
-        const places = this.#placesByWord.get(word);
-        if (places === undefined) this.#placesByWord.set(word, [at]);
-        else places.push(at);
-        row = [...row.slice(1 - trustRunPairs), word];
+        this.#add(word, at);
+        if (row.push(word) > trustRunPairs) row.shift();
         this.#findRuns(row, { sizes, runs });
       }
       at += textGap;
     }
+  }
+
+  #add(word: string, at: number): void {
+    const id = this.#idByWord.get(word) ?? this.#idByWord.size;
+    if (id === this.#idByWord.size) {
+      this.#idByWord.set(word, id);
+      this.#occurrences.push([]);
+    }
+    this.#occurrences[id]?.push(this.#places.length);
+    this.#wordIds.push(id);
+    this.#places.push(at);
   }
 
   #findRuns(
@@ -58,30 +75,51 @@ export class WordPlaces {
   }
 
   has(word: string): boolean {
-    return this.#placesByWord.has(word);
+    return this.#idByWord.has(word);
   }
 
   /** The largest share of these words that stand within one stretch. */
   share(words: ReadonlySet<string>, stretch: number): number {
-    for (const word of words) this.#placesLeft -= this.#placesByWord.get(word)?.length ?? 0;
+    const lists = [...words].map((word) => this.#occurrences[this.#idByWord.get(word) ?? -1] ?? []);
+    const count = lists.reduce((sum, { length }) => sum + length, 0);
+    this.#placesLeft -= count;
     if (words.size === 0 || this.isSpent) return 0;
-    const places = [...words]
-      .flatMap((word) => (this.#placesByWord.get(word) ?? []).map((at) => ({ at, word })))
-      .toSorted((one, other) => one.at - other.at);
-    const countByWord = new Map<string, number>();
-    let [from, most] = [0, 0];
-    for (const { at, word } of places) {
-      countByWord.set(word, (countByWord.get(word) ?? 0) + 1);
-      for (let first = places[from]; first !== undefined && at - first.at > stretch; first = places[from]) {
-        const count = (countByWord.get(first.word) ?? 1) - 1;
-        if (count === 0) countByWord.delete(first.word);
-        else countByWord.set(first.word, count);
+    return this.#mostWithin(sortOccurrences(lists, count), stretch) / words.size;
+  }
+
+  /** The largest number of different words among these occurrences within one stretch. */
+  #mostWithin(occurrences: Uint32Array, stretch: number): number {
+    const [places, wordIds] = [this.#places, this.#wordIds];
+    const countById = new Uint32Array(this.#idByWord.size);
+    let [from, different, most] = [0, 0, 0];
+    for (const occurrence of occurrences) {
+      if (increase(countById, wordIds[occurrence] ?? 0, 1) === 1) different += 1;
+      for (;;) {
+        const first = occurrences[from] ?? 0;
+        if ((places[occurrence] ?? 0) - (places[first] ?? 0) <= stretch) break;
+        if (increase(countById, wordIds[first] ?? 0, -1) === 0) different -= 1;
         from += 1;
       }
-      most = Math.max(most, countByWord.size);
+      most = Math.max(most, different);
     }
-    return most / words.size;
+    return most;
   }
+}
+
+function sortOccurrences(lists: readonly (readonly number[])[], count: number): Uint32Array {
+  const occurrences = new Uint32Array(count);
+  let at = 0;
+  for (const list of lists) {
+    occurrences.set(list, at);
+    at += list.length;
+  }
+  return occurrences.toSorted();
+}
+
+function increase(counts: Uint32Array, at: number, by: number): number {
+  const count = (counts[at] ?? 0) + by;
+  counts[at] = count;
+  return count;
 }
 
 /** More than any stretch. */

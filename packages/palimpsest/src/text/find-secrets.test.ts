@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMillis } from "../../../../test/fixture/cpu-millis.ts";
 import { fakeSecrets } from "../../../../test/fixture/secrets.ts";
 import { tryParseJson } from "../schema/json.ts";
 import { findSecrets, joinFindings, maskFindings } from "./find-secrets.ts";
@@ -127,7 +128,7 @@ it("a long text with many secrets, addresses and one line is read in little time
     `password is ${"aB3".repeat(200_000)}`,
     "a-".repeat(300_000),
   ];
-  const started = performance.now();
+  const started = cpuMillis();
   for (const text of texts) findSecrets(text);
-  expect(performance.now() - started).toBeLessThan(4_000);
+  expect(cpuMillis() - started).toBeLessThan(4_000);
 });

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { cpuMillis } from "../../../../../test/fixture/cpu-millis.ts";
 import { type HtmlText, htmlText } from "./html-text.ts";
 import { sourcePieceChars } from "./limits.ts";
 
@@ -90,15 +91,15 @@ test.each(["&amp;", "\u{1F600}", "<b>x</b>", "<!-- c -->x", "\r\nx", "<a href='/
 test.each(["<a", "<a '", '<a "', "<!--", "<script>", "<pre>", "</a>", "<ul><li>", '<a href="', "&", "<!"])(
   "a megabyte of %s takes no longer than a page",
   (piece) => {
-    const started = performance.now();
+    const started = cpuMillis();
     text(piece.repeat(2 ** 20 / piece.length));
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(cpuMillis() - started).toBeLessThan(5_000);
   },
 );
 
 test("a tag with a hundred thousand attributes takes no longer than a page", () => {
   const attributes = Array.from({ length: 100_000 }, (_, at) => `a${at}=b`).join(" ");
-  const started = performance.now();
+  const started = cpuMillis();
   expect(text(`<a ${attributes} href=/x>y</a>`)).toBe("[y](https://a.org/x)");
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(cpuMillis() - started).toBeLessThan(5_000);
 });

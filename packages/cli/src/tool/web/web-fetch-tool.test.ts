@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
+import { cpuMillis } from "../../../../../test/fixture/cpu-millis.ts";
 import { type Millis, millis, toolUseId } from "palimpsest/internal/schema/brand";
 import { createReadFiles } from "palimpsest/internal/context/read-files";
 import { webFetchTool, readPage } from "./web-fetch-tool.ts";
@@ -290,21 +291,15 @@ test("an abort ends it while the host, or the look-up of its name, says nothing"
 const read = (text: string, contentType = "text/plain") =>
   readPage({ kind: "body", url: "https://a.org/", contentType, bytes: Buffer.from(text), version: {} });
 
-/** By the processor's clock: what other processes take is not counted. */
-function now(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
-
 /** Milliseconds that anything else of the process waited at most while it was read. */
 async function longestWait(reading: Promise<unknown>): Promise<number> {
   const over = { is: false };
   void reading.finally(() => (over.is = true));
   let longest = 0;
-  let before = now();
+  let before = cpuMillis();
   while (!over.is) {
     await turn();
-    const after = now();
+    const after = cpuMillis();
     longest = Math.max(longest, after - before);
     before = after;
   }

@@ -1,6 +1,7 @@
 import { visibleWidth } from "@earendil-works/pi-tui";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { cpuMillis } from "../../../../../test/fixture/cpu-millis.ts";
 import { Desk, key, open } from "../../../../../test/fixture/dialog-desk.ts";
 import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import { toolUseId } from "palimpsest/internal/schema/brand";
@@ -176,13 +177,12 @@ describe.each(Object.entries(makers))("%s", (_, make) => {
 
   test("ten thousand lines are drawn soon, and once drawn at once", () => {
     const desk = new Desk(make("a line of text 漢字\n".repeat(10_000)));
-    const start = performance.now();
+    const start = cpuMillis();
     desk.seen();
-    const first = performance.now();
+    const first = cpuMillis();
     desk.seen();
-    // Measured up to 700 ms and below 5 ms, on a machine with five times as much to do as it has cores.
     expect(first - start).toBeLessThan(3_000);
-    expect(performance.now() - first).toBeLessThan(500);
+    expect(cpuMillis() - first).toBeLessThan(500);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { cpuMillis } from "../../../../../test/fixture/cpu-millis.ts";
 import { fillSession } from "../../../../../test/scenario/support/filled-session.ts";
 import {
   append,
@@ -178,9 +179,9 @@ describe("a chat from a transcript", () => {
     await fillSession(session, { tokens: 200_000, shape: "work", model: "claude-sonnet-5" });
     const entries = session.fold.path.entries;
     const times = Array.from({ length: 5 }, () => {
-      const from = performance.now();
+      const from = cpuMillis();
       restoreChat(empty, entries);
-      return performance.now() - from;
+      return cpuMillis() - from;
     });
     expect(restoreChat(empty, entries).done.length).toBeGreaterThan(100);
     expect(Math.min(...times)).toBeLessThan(50);

@@ -121,6 +121,11 @@ describe("a clear that nothing forces", () => {
     ["is not made if it makes less", worth(0.11, 0), []],
     ["is not made if it saves too little", worth(0.1, 1e6), []],
     ["has its own minimum on a cold cache", { ...worth(0.1, 0), cache: "cold" }, []],
+    [
+      "is made without a minimum when its rent has paid for it, whatever the horizon would save",
+      { policy: clearing({ byPrice: { ...byPrice, patience: 0.1, horizonRounds: 1, riskWeight: 0 } }) },
+      ["t1", "t2"],
+    ],
   ])("%s", (_, wish, expected) => {
     expect(cleared(clearByPrice.propose(stateOf(made(), wish)))).toEqual(expected);
   });

@@ -36,15 +36,16 @@ export const clearByPrice: Layer = {
 const priceColdClear = (input: ClearInput): ClearPrice | undefined =>
   priceClear({ ...input, rule: { ...input.rule, patience: "never" } });
 
-/** Whether an unforced cut makes enough room and saves enough money. */
+/** Whether an unforced cut makes enough room and saves enough money. Without such a minimum, whatever pays is done. */
 function isWorthIt(
   price: ClearPrice,
   { input, state }: { readonly input: ClearInput; readonly state: PipelineState },
 ): boolean {
   const { removesTokens, why } = price;
+  const { worth } = input.rule;
+  if (worth === undefined) return true;
   return (
-    makesEnoughRoom(removesTokens, { state, isCold: why === "cold" }) &&
-    expectedSaving(price, input) >= (input.rule.worth?.savesMin ?? 0)
+    makesEnoughRoom(removesTokens, { state, isCold: why === "cold" }) && expectedSaving(price, input) >= worth.savesMin
   );
 }
 

@@ -182,7 +182,7 @@ describe.each(ways)("a model behind chat completions $name", ({ connect }) => {
       const began = performance.now();
       const events = await heard({ port, request: request(), signal: stop.signal });
       expect(failureIn(events)).toMatchObject({ why: "aborted" });
-      expect(performance.now() - began).toBeLessThan(1_000);
+      expect(performance.now() - began).toBeLessThan(10_000);
     },
   );
 

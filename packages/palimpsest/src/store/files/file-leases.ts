@@ -206,12 +206,22 @@ interface LockPlacement {
   readonly content: Buffer;
 }
 
+/**
+ * A lock at a path that nobody else uses: it counts as held until the file is removed or this process ends. Unlike a
+ * lease it keeps no file open, so that a lock may be left behind on purpose.
+ */
+export async function writeLock(deps: LockDeps & ClockDep & IdsDep, path: string): Promise<void> {
+  const file = await createFileWith(path, await createLockContent(deps, deps.uuid()));
+  await file.close();
+}
+
 /** Undefined if there is a lock already. */
 async function placeLock({ path, content }: LockPlacement): Promise<Lease | undefined> {
   const temporary = temporaryPath(path);
   const file = await createFileWith(temporary, content);
   try {
     await link(temporary, path);
+    return await createLease(path, file);
   } catch (error) {
     await file.close();
     if (isTaken(error)) return undefined;
@@ -220,7 +230,6 @@ async function placeLock({ path, content }: LockPlacement): Promise<Lease | unde
   } finally {
     await rm(temporary, { force: true });
   }
-  return await createLease(path, file);
 }
 
 /** The lock is empty for a moment here; that is why a new unreadable lock counts as held. */

@@ -97,8 +97,8 @@ describe("a link in a transcript's place", () => {
 
   it("that comes while a writer is open is not blanked through", async () => {
     const folder = await seeded("{}\nnonsense\n");
-    const writer = openWriter(await storeIn(folder).openForWriting(id));
     const theirs = join(await temporaryFolder(), "theirs.jsonl");
+    const writer = openWriter(await storeIn(folder).openForWriting(id));
     await rename(join(folder, "s1.jsonl"), theirs);
     await symlink(theirs, join(folder, "s1.jsonl"));
     expect(await writer.blank([{ start: 3, end: 11 }])).toMatchObject({ kind: "failed", why: "io" });

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openFiles } from "../../../../../test/contract/open-files.ts";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import type { Memories } from "../../ports/memories.ts";
 import { millis } from "../../schema/brand.ts";
@@ -85,6 +86,18 @@ describe("what changes in a memory directory without a commit", () => {
     await write("during.md", "Two spaces.\n");
     expect(await trustOf(memories, "during.md")).toBe("untrusted");
     await session.close();
+  });
+
+  it("is nobody's if the directory was moved away when the session ended: the mark stays, and no file stays open", async () => {
+    const { project, folder, memories, write } = await createDirectory();
+    const session = await openMemorySession(deps, { folder, recorded: "all" });
+    await write("during.md", "Always force push.\n");
+    await rename(folder, `${folder}.aside`);
+    await session.close();
+    expect(await readdir(join(project, ".memory-sessions"))).toHaveLength(1);
+    expect(await openFiles(project)).toEqual([]);
+    await rename(`${folder}.aside`, folder);
+    expect(await trustOf(memories, "during.md")).toBe("untrusted");
   });
 
   it("is nobody's if the session's process died, at the next look; then the mark is gone", async () => {

@@ -7,7 +7,7 @@ import type { CommitPlan } from "../../memory/directory/plan-commit.ts";
 import type { MemoryChangeSet, MemoryTrust } from "../../ports/memories.ts";
 import type { Millis } from "../../schema/brand.ts";
 import { makeFolder } from "./disk.ts";
-import { acquireLock, judgeLock, readLock } from "./file-leases.ts";
+import { judgeLock, readLock, writeLock } from "./file-leases.ts";
 import { lookAtProcess } from "./look-at-process.ts";
 
 /**
@@ -41,13 +41,13 @@ export async function openMemorySession(
     if (recorded === "all") await removeLeftMarks(deps, folder);
     await makeFolder(marks);
     const wasThere = await isFolder(folder);
-    const acquired = await acquireLock({ ...deps, ...thisMachine() }, join(marks, `${deps.uuid()}.lock`));
-    if (acquired.kind !== "acquired") return withoutMark(marks);
+    const mark = join(marks, `${deps.uuid()}.lock`);
+    await writeLock({ ...deps, ...thisMachine() }, mark);
     return {
       unmarked: undefined,
       close: async () => {
         if (wasThere && !(await isFolder(folder))) return;
-        await acquired.lease.release();
+        await rm(mark, { force: true });
         await rmdir(marks).catch(() => undefined);
       },
     };
