@@ -24,7 +24,7 @@ async function createWorld() {
   const cwd = join(folder, "project");
   const programs = join(folder, "programs");
   for (const path of [home, cwd, programs]) await mkdir(path);
-  const upstream = await serveSimulator(new Simulator(), { port: 0 });
+  const upstream = await serveSimulator(new Simulator({ models: [{ id: "mystery-1" }] }), { port: 0 });
   if (upstream.kind === "failed") throw new Error(upstream.message);
   closers.push(() => upstream.close());
   closers.push(async () => {
@@ -188,6 +188,39 @@ describe("palimpsest gateway", () => {
     await gone;
     await expect.poll(running, { timeout: 20_000 }).toBe(0);
     expect((await called(world, "undo", session)).code).toBe(0);
+  });
+
+  it("status says since when it counts, and of a cost that is not known that it is not", async () => {
+    const world = await createWorld();
+    const ask = async (url: string, messages: readonly object[]) => {
+      const sent = await fetch(`${url}/v1/messages`, {
+        method: "POST",
+        headers: { "x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json" },
+        body: JSON.stringify({ model: "mystery-1", max_tokens: 99, messages }),
+      });
+      expect(sent.status).toBe(200);
+      await sent.text();
+    };
+    const first = await startGateway(world);
+    await ask(first.url, [{ role: "user", content: "Go" }]);
+    first.child.kill("SIGTERM");
+    await first.ended;
+    const second = await startGateway(world);
+    const { out } = await called(world, "gateway", "status");
+    const since = new Date().toISOString().slice(0, 10);
+    expect(out).toMatch(new RegExp(`\nsince its start, ${since} \\d\\d:\\d\\d UTC: 0 requests, 0 running\n`));
+    // Of today, also before the restart.
+    expect(out).toContain("local: cost not known, 1 reply at a price that is not known today\n");
+    expect(out).not.toContain("$0.00");
+    await ask(second.url, [
+      { role: "user", content: "Go" },
+      { role: "user", content: "On" },
+    ]);
+    expect((await called(world, "gateway", "status")).out).toContain(" UTC: 1 request, 0 running\n");
+    const { spendToday } = JSON.parse((await called(world, "gateway", "status", "--json")).out) as {
+      readonly spendToday: unknown;
+    };
+    expect(spendToday).toEqual([{ user: "local", usd: null, unpriced: 2 }]);
   });
 
   it("does not start beyond this machine without TLS and keys, nor with a config that is wrong", async () => {

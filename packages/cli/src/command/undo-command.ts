@@ -127,7 +127,15 @@ async function reportOutcome(
         const { edits, said, receipts, undos } = outcome;
         const undone = edits.map((edit) => edit.id);
         const redone = outcome.redone?.id ?? null;
-        await out.json({ session: session.id, undone, redone, undos, said, receipts, tokens: await contextTokens(session) });
+        await out.json({
+          session: session.id,
+          undone,
+          redone,
+          undos,
+          said,
+          receipts,
+          tokens: await contextTokens(session),
+        });
         return exitCode.fine;
       }
       await out.write(undoReportText(outcome, out.style));

@@ -126,7 +126,11 @@ async function showText(
   for (const message of view.messages) await out.write(renderMessage(message, look));
   const { path } = view;
   await out.write(out.style("dim", `\n${"─".repeat(60)}\n`));
-  const { text, look: color, advice } = describeSendState(view, {
+  const {
+    text,
+    look: color,
+    advice,
+  } = describeSendState(view, {
     hasClient: hasClientLists(opened.fold.path.entries),
   });
   await out.write(`${out.style(color, text)}\n`);

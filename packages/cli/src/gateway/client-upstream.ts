@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { isOwnAddress } from "@palimpsest/gateway/internal/operate/config-problem";
 import { readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
 import { parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
@@ -29,8 +29,11 @@ export interface ClientUpstreamInput extends ClaudePlace {
   readonly configPath: string;
 }
 
-/** A base URL of `palimpsest run` leads to a gateway too, whatever its address. */
-const gatewayPath = /\/project\/[\w-]+(?:\/|$)/;
+/** A base URL of `palimpsest run` leads to a gateway too, whatever its address: it names a folder. */
+function namesProject(url: string): boolean {
+  const [, encoded] = /\/project\/(?<folder>[\w-]+)(?:\/|$)/.exec(url) ?? [];
+  return encoded !== undefined && isAbsolute(Buffer.from(encoded, "base64url").toString("utf8"));
+}
 
 export interface ClientUpstreams {
   readonly wanted: readonly ClientUpstream[];
@@ -51,7 +54,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
     settings ?? { api: "anthropic", url: anthropic, source: "ANTHROPIC_BASE_URL" },
     { api: "openai", url: openai, source: "OPENAI_BASE_URL" },
   ];
-  const wanted = found.filter(({ url }) => url !== "" && !gatewayPath.test(url) && !isOwnAddress(config, url));
+  const wanted = found.filter(({ url }) => url !== "" && !namesProject(url) && !isOwnAddress(config, url));
   const urlByApi = { ...config.upstream, ...Object.fromEntries(wanted.map(({ api, url }) => [api, url])) };
   return {
     wanted,

@@ -36,10 +36,11 @@ const rowForm = z.object({
   requests: z.number(),
   inputTokensSent: z.number(),
   inputTokensUsed: z.number(),
-  savedUsd: z.number(),
+  savedUsd: z.number().nullable(),
   edits: z.number(),
   windowShareMax: z.number(),
   lastAt: z.number(),
+  since: z.number(),
 });
 
 /** A gateway of another version may say more. */
@@ -61,12 +62,13 @@ const statusForm = z.looseObject({
       lastAt: z.number().optional(),
     }),
   ),
-  spendToday: z.array(z.object({ user: z.string(), usd: z.number() })),
+  spendToday: z.array(z.object({ user: z.string(), usd: z.number().nullable(), unpriced: z.number() })),
   totals: z.object({
     conversations: z.number(),
     inputTokensSent: z.number(),
     inputTokensUsed: z.number(),
-    savedUsd: z.number(),
+    savedUsd: z.number().nullable(),
+    savedUnknown: z.number(),
     edits: z.number(),
     windowShareMax: z.number(),
   }),
@@ -81,18 +83,29 @@ function renderStatus(status: GatewayStatus, { url, page }: { readonly url: stri
     ...(failedOpen === 0 ? [] : [`${formatNumber(failedOpen)} passed unchanged after a failure`]),
   ];
   const lines = [
-    `${url}  ${[quantity(requests, "request"), `${formatNumber(running)} running`, ...problems].join(", ")}`,
+    url,
+    `since its start, ${formatSince(status)}: ${[quantity(requests, "request"), `${formatNumber(running)} running`, ...problems].join(", ")}`,
     status.summary,
     ...status.upstream.map(
       ({ api, address, health, lastStatus, lastFailure }) =>
         `${api}: ${health === "unknown" ? "not asked yet" : health}${describeLast(lastFailure ?? lastStatus)}  ${address}`,
     ),
-    ...status.spendToday.filter(({ usd }) => usd > 0).map(({ user, usd }) => `${user}: ${formatDollars(usd)} today`),
+    ...status.spendToday.filter(({ usd }) => usd !== 0).map((spend) => describeSpend(spend)),
     ...(conversations.length === 0 ? [] : ["", table(columns, conversations.slice(0, rowsShown).map(toCells))]),
     `Page: ${page}`,
   ];
   return `${lines.join("\n")}\n`;
 }
+
+const describeSpend = ({ user, usd, unpriced }: GatewayStatus["spendToday"][number]): string => {
+  const others = unpriced === 0 ? "" : `${quantity(unpriced, "reply")} at a price that is not known`;
+  if (usd === null) return `${user}: cost not known, ${others} today`;
+  return `${user}: ${formatDollars(usd)} today${others === "" ? "" : `, and ${others}`}`;
+};
+
+/** By the gateway's clock. */
+const formatSince = ({ startedAt }: GatewayStatus): string =>
+  `${new Date(startedAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 const columns: readonly Column[] = [
   { title: "session" },

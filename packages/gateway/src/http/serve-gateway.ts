@@ -24,7 +24,7 @@ export interface ServeGatewayOptions {
   readonly createExchange?: ((deps: ExchangeDeps) => Exchange) | undefined;
   readonly state?: GatewayState | undefined;
   /** Charged with each `reply-cost`. Without one, limits of spend are not kept. */
-  readonly spend?: (SpendToday & { charge(user: string, nanos: number): void }) | undefined;
+  readonly spend?: (SpendToday & { charge(user: string, nanos: number | null): void }) | undefined;
   /** Opens status and metrics. Without one they are closed. */
   readonly secret?: string | undefined;
   /** Shown in the status. */
@@ -134,7 +134,7 @@ interface GatewayParts {
 /** All but the server itself. */
 function createParts(options: ServeGatewayOptions): GatewayParts {
   const { config, timeouts = {}, state = noConversations, now = Date.now } = options;
-  const { spend = { usdToday: () => 0, charge: () => undefined } } = options;
+  const { spend = { usdToday: () => 0, unpricedToday: () => 0, charge: () => undefined } } = options;
   const metrics = new Metrics();
   const users = new UserRegistry({ users: config.users, now, spend });
   const status = new StatusBoard({

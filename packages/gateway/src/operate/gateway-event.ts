@@ -65,8 +65,8 @@ export interface ReplyCost {
   readonly kind: "reply-cost";
   readonly user: string;
   readonly model: string;
-  /** Billionths of a dollar. Zero if the model's price is unknown. */
-  readonly nanos: number;
+  /** Billionths of a dollar. Null if the model's price is not known. */
+  readonly nanos: number | null;
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** `estimated`: the reply broke off before its usage, or its upstream says none. */

@@ -22,14 +22,32 @@ export interface ConversationRow {
   readonly inputTokensSent: number;
   /** What went upstream, as its replies say. */
   readonly inputTokensUsed: number;
-  /** An estimate: what the client's own requests would have cost more. Below 0 if edits cost more than they saved. */
-  readonly savedUsd: number;
+  /**
+   * An estimate: what the client's own requests would have cost more. Below 0 if edits cost more than they saved. Null if
+   * something was saved or spent at a price that is not known.
+   */
+  readonly savedUsd: number | null;
   /** Of the engine: what the client itself took back does not count. */
   readonly edits: number;
   /** The client's largest request, as a share of the model's window: 0.12 is 12 %. */
   readonly windowShareMax: number;
   /** Milliseconds since 1970. */
   readonly lastAt: number;
+  /** The figures count from here on: the conversation's first request since the gateway was started. */
+  readonly since: number;
+}
+
+export interface Savings {
+  /** Null if it is known of none of them. */
+  readonly savedUsd: number | null;
+  /** Conversations of which it is not known. */
+  readonly savedUnknown: number;
+}
+
+export function sumSavings(rows: readonly Pick<ConversationRow, "savedUsd">[]): Savings {
+  const known = rows.flatMap(({ savedUsd }) => (savedUsd === null ? [] : [savedUsd]));
+  const savedUsd = known.length === 0 && rows.length > 0 ? null : known.reduce((sum, usd) => sum + usd, 0);
+  return { savedUsd, savedUnknown: rows.length - known.length };
 }
 
 /** Before conversations are kept. */

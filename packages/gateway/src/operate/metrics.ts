@@ -1,5 +1,5 @@
 import type { GatewayEvent } from "./gateway-event.ts";
-import type { GatewayState } from "./gateway-state.ts";
+import { type GatewayState, sumSavings } from "./gateway-state.ts";
 
 type Labels = Readonly<Record<string, string | number>>;
 
@@ -19,6 +19,7 @@ const counters = {
   input_tokens_total: "Input tokens of replies, as their usage says; estimated for those without one.",
   output_tokens_total: "Output tokens of replies, as their usage says; estimated for those without one.",
   spend_usd_total: "Cost of replies of models whose price is known, in dollars.",
+  unpriced_replies_total: "Replies of models whose price is not known: their cost is not in spend_usd_total.",
   bugs_total: "Failures of the gateway itself.",
 } as const;
 type CounterName = keyof typeof counters;
@@ -56,7 +57,9 @@ export class Metrics {
         const { user, inputTokens, outputTokens, nanos } = event;
         this.#count("input_tokens_total", { user }, inputTokens);
         this.#count("output_tokens_total", { user }, outputTokens);
-        return this.#count("spend_usd_total", { user }, nanos / 1e9);
+        return nanos === null
+          ? this.#count("unpriced_replies_total", { user })
+          : this.#count("spend_usd_total", { user }, nanos / 1e9);
       }
       case "bug":
         return this.#count("bugs_total", {});
@@ -70,8 +73,9 @@ export class Metrics {
 
   render(state: GatewayState): string {
     const rows = state.conversations({});
-    const sum = (key: "savedUsd" | "inputTokensSent" | "inputTokensUsed" | "edits"): number =>
+    const sum = (key: "inputTokensSent" | "inputTokensUsed" | "edits"): number =>
       rows.reduce((total, row) => total + row[key], 0);
+    const { savedUsd, savedUnknown } = sumSavings(rows);
     return [
       ...Object.entries(counters).flatMap(([name, help]) => this.#family(name, { help, type: "counter" })),
       ...Object.entries(histograms).flatMap(([name, help]) => this.#family(name, { help, type: "histogram" })),
@@ -79,8 +83,13 @@ export class Metrics {
       ...gauge("conversations", "Conversations that the gateway holds.", rows.length),
       ...gauge(
         "conversations_saved_usd",
-        "What their edits saved, in dollars, as estimated. Below 0: they cost more.",
-        sum("savedUsd"),
+        "What their edits saved, in dollars, as estimated. Below 0: they cost more. Without those of models whose price is not known.",
+        savedUsd,
+      ),
+      ...gauge(
+        "conversations_saved_unknown",
+        "Conversations of which it is not known what their edits saved: their model has no known price.",
+        savedUnknown,
       ),
       ...gauge(
         "conversations_input_tokens_sent",
@@ -142,8 +151,9 @@ function renderLabels(labels: Labels): string {
 const escapeLabel = (text: string): string =>
   text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 
-const gauge = (name: string, help: string, value: number): readonly string[] => [
+/** A value that is not known has no sample. */
+const gauge = (name: string, help: string, value: number | null): readonly string[] => [
   `# HELP ${namePrefix}${name} ${help}`,
   `# TYPE ${namePrefix}${name} gauge`,
-  `${namePrefix}${name} ${value}`,
+  ...(value === null ? [] : [`${namePrefix}${name} ${value}`]),
 ];

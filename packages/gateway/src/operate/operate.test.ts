@@ -44,12 +44,16 @@ describe("users", () => {
 
   function registry(fields: object = {}, usd = 0) {
     let now = 0;
-    const users = new UserRegistry({ users: [{ ...ada, ...fields }], now: () => now, spend: { usdToday: () => usd } });
+    const users = new UserRegistry({
+      users: [{ ...ada, ...fields }],
+      now: () => now,
+      spend: { usdToday: () => usd, unpricedToday: () => 0 },
+    });
     return { users, pass: (ms: number) => (now += ms) };
   }
 
   it("without a list are one, whose own credentials pass", () => {
-    const users = new UserRegistry({ users: [], now: () => 0, spend: { usdToday: () => 0 } });
+    const users = new UserRegistry({ users: [], now: () => 0, spend: { usdToday: () => 0, unpricedToday: () => 0 } });
     const headers = { authorization: "Bearer mine" };
     expect(users.identify(headers, "anthropic")).toEqual({ kind: "user", name: localUser, headers });
     expect(users.admit(localUser)).toEqual({ kind: "admitted" });
@@ -108,9 +112,11 @@ describe("the spend book", () => {
     const book = await open();
     book.charge("ada", 2_500_000_000);
     book.charge("ada", 500_000_000);
+    book.charge("bob", null);
     await book.close();
     const again = await open();
     expect([again.usdToday("ada"), again.usdToday("eve")]).toEqual([3, 0]);
+    expect([again.unpricedToday("bob"), again.unpricedToday("ada")]).toEqual([1, 0]);
     expect((await stat(join(place, "spend.json"))).mode & 0o777).toBe(0o600);
     now += 2 * 3_600_000;
     expect(again.usdToday("ada")).toBe(0);
@@ -257,8 +263,19 @@ describe("what happened", () => {
       outputTokens: 3,
       source: "said",
     });
+    metrics.record({
+      kind: "reply-cost",
+      user: "eve",
+      model: "unknown",
+      nanos: null,
+      inputTokens: 7,
+      outputTokens: 3,
+      source: "said",
+    });
     const text = metrics.render(noConversations);
     const lines = text.split("\n");
+    // What is not known has no sample: 0 would be a price.
+    expect(text).not.toContain('spend_usd_total{user="eve"}');
     for (const line of [
       'palimpsest_gateway_requests_total{provider="anthropic",operation="create",status="200",outcome="done"} 1',
       'palimpsest_gateway_request_seconds_bucket{operation="create",le="0.02"} 0',
@@ -268,6 +285,7 @@ describe("what happened", () => {
       'palimpsest_gateway_upstream_total{provider="anthropic",why="reset"} 1',
       String.raw`palimpsest_gateway_failed_open_total{step="a \"quoted\"\nstep"} 1`,
       'palimpsest_gateway_spend_usd_total{user="ada"} 1.5',
+      'palimpsest_gateway_unpriced_replies_total{user="eve"} 1',
       "palimpsest_gateway_running 1",
     ])
       expect(lines).toContain(line);
@@ -305,7 +323,7 @@ describe("what happened", () => {
       version: "1",
       now: () => 5,
       state: noConversations,
-      spend: { usdToday: () => 2 },
+      spend: { usdToday: () => 2, unpricedToday: () => 1 },
       upstream: () => ({ anthropic: "https://a", openai: undefined }),
       users: () => ["ada"],
     });
@@ -314,7 +332,10 @@ describe("what happened", () => {
     board.record({ kind: "upstream", provider: "anthropic", why: "cancelled", ms: 1 });
     expect(board.read().upstream).toMatchObject([{ health: "failing", lastStatus: 529 }]);
     board.record({ kind: "upstream", provider: "anthropic", status: 429, ms: 1 });
-    expect(board.read()).toMatchObject({ upstream: [{ health: "healthy" }], spendToday: [{ user: "ada", usd: 2 }] });
+    expect(board.read()).toMatchObject({
+      upstream: [{ health: "healthy" }],
+      spendToday: [{ user: "ada", usd: 2, unpriced: 1 }],
+    });
   });
 });
 
@@ -324,6 +345,7 @@ describe("what was saved", () => {
     inputTokensSent: 1_000,
     inputTokensUsed: 1_000,
     savedUsd: 0,
+    savedUnknown: 0,
     edits: 0,
     windowShareMax: 0.128,
   };
@@ -342,6 +364,14 @@ describe("what was saved", () => {
     [
       { edits: 3, inputTokensUsed: 600, savedUsd: -0.05 },
       "2 conversations: 3 edits, 40 % fewer input tokens, about $0.05 spent on them so far; without edits, the largest request would have taken 12 % of its model's window",
+    ],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: null, savedUnknown: 2 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, what that saved is not known, because the model has no known price; without edits, the largest request would have taken 12 % of its model's window",
+    ],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: 1, savedUnknown: 1 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, about $1.00 saved without 1 conversation at a price that is not known; without edits, the largest request would have taken 12 % of its model's window",
     ],
   ])("is a sentence: %j", (some, sentence) => {
     expect(describeSavings({ ...totals, ...some })).toBe(sentence);

@@ -30,7 +30,8 @@ const byId = (id) => document.getElementById(id);
 const key = location.hash.slice(1) || sessionStorage.getItem("key") || "";
 if (location.hash !== "") { sessionStorage.setItem("key", key); history.replaceState(null, "", location.pathname); }
 const count = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const dollars = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+const currency = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+const dollars = (usd) => usd === null ? "not known" : currency.format(usd);
 const time = (at) => at === undefined ? "" : new Date(at).toLocaleString();
 const fill = (id, rows) => {
   const body = byId(id);
@@ -51,17 +52,17 @@ const show = (status) => {
   const { totals } = status;
   const removed = totals.inputTokensSent === 0 ? 0 : 1 - totals.inputTokensUsed / totals.inputTokensSent;
   const figures = { running: status.running, requests: count.format(status.requests), conversations: count.format(totals.conversations),
-    saved: dollars.format(totals.savedUsd), removed: Math.round(100 * removed) + " %", edits: count.format(totals.edits),
+    saved: dollars(totals.savedUsd), removed: Math.round(100 * removed) + " %", edits: count.format(totals.edits),
     errors: count.format(status.ownErrors), open: count.format(status.failedOpen) };
   for (const [id, text] of Object.entries(figures)) byId(id).textContent = text;
   fill("upstream", status.upstream.map((one) => [one.api, one.address, { text: one.health, look: one.health },
     one.lastFailure ?? one.lastStatus ?? "", time(one.lastAt)]));
-  fill("spend", status.spendToday.map((one) => [one.user, number(dollars.format(one.usd))]));
+  fill("spend", status.spendToday.map((one) => [one.user, number(dollars(one.usd)), number(count.format(one.unpriced))]));
   fill("conversations-list", status.conversations.map((one) => [one.id, one.user, one.client ?? "", one.project ?? "", one.model,
     number(count.format(one.requests)), number(count.format(one.inputTokensSent)), number(count.format(one.inputTokensUsed)),
-    number(Math.floor(100 * one.windowShareMax) + " %"), number(dollars.format(one.savedUsd)), number(count.format(one.edits)), time(one.lastAt)]));
+    number(Math.floor(100 * one.windowShareMax) + " %"), number(dollars(one.savedUsd)), number(count.format(one.edits)), time(one.lastAt)]));
   byId("summary").textContent = status.summary.charAt(0).toUpperCase() + status.summary.slice(1) + ".";
-  byId("since").textContent = "Version " + status.version + ", since " + time(status.startedAt);
+  byId("since").textContent = "Version " + status.version + ". All figures but those of today count since its start, " + time(status.startedAt) + ".";
 };
 const look = async () => {
   try {
@@ -109,7 +110,7 @@ export const statusPage = `<!doctype html>
 <h2>Upstream</h2>
 ${table("upstream", ["API", "Address", "Health", "Last answer", "When"])}
 <h2>Spent today (UTC)</h2>
-${table("spend", ["User", "Cost"])}
+${table("spend", ["User", "Cost", "Replies at a price that is not known"])}
 <h2>Conversations</h2>
 ${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Tokens sent", "Tokens used", "Largest, of the window", "Saved", "Edits", "Last"])}
 <p class="soft" id="since"></p>

@@ -21,8 +21,10 @@ export interface UpstreamKeys {
 export const localUser = "local";
 
 export interface SpendToday {
-  /** Dollars since midnight, UTC. */
+  /** Dollars since midnight, UTC, for replies whose price is known. */
   usdToday(user: string): number;
+  /** Replies since midnight, UTC, whose price is not known. */
+  unpricedToday(user: string): number;
 }
 
 export interface UserRegistryOptions {

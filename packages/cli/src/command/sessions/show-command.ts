@@ -38,7 +38,9 @@ export const showCommand = command({
       else {
         const hasClient = hasClientLists(opened.fold.path.entries);
         const state = describeSendState(opened.fold.view(), { hasClient });
-        await context.out.write(asText({ ...session, state: state.text, advice: state.advice }, context.out.columns ?? 80));
+        await context.out.write(
+          asText({ ...session, state: state.text, advice: state.advice }, context.out.columns ?? 80),
+        );
       }
       return exitCode.fine;
     } finally {
