@@ -8,6 +8,7 @@ import { z } from "zod";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { askGateway } from "./ask-gateway.ts";
 import type { FoundGateway } from "./gateway-place.ts";
+import { settingsBytesMax } from "./limits.ts";
 
 /** Where a client would send its requests without the gateway, if the user has set that. */
 export interface ClientUpstream {
@@ -29,7 +30,7 @@ export interface ClientUpstreamInput extends ClaudePlace {
   readonly configPath: string;
 }
 
-/** A base URL of `palimpsest run` leads to a gateway too, whatever its address: it names a folder. */
+/** Whether the base URL was set by `palimpsest run`: it leads to a gateway, whatever its address, and names a folder. */
 function namesProject(url: string): boolean {
   const [, encoded] = /\/project\/(?<folder>[\w-]+)(?:\/|$)/.exec(url) ?? [];
   return encoded !== undefined && isAbsolute(Buffer.from(encoded, "base64url").toString("utf8"));
@@ -45,7 +46,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
   const { client, env, configPath } = input;
   const own = readConfig({ path: configPath, env });
   const read = own.kind === "config" ? own : readConfig({ env });
-  // What is wrong with a config is said by the gateway that is started with it.
+  // If the config is invalid, the gateway reports that when it starts.
   if (read.kind !== "config") return { wanted: [], flags: [] };
   const { config } = read;
   const [anthropic, openai] = [env["ANTHROPIC_BASE_URL"] ?? "", env["OPENAI_BASE_URL"] ?? ""];
@@ -65,7 +66,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
   };
 }
 
-/** Claude Code's own order: the project's local settings win, and all of them over the variable. */
+/** In Claude Code's order: the project's local settings win, and every file wins over the variable. */
 export const claudeSettingsFiles = ({ env, project }: ClaudePlace): readonly string[] =>
   [join(project, ".claude"), env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] ?? "", ".claude")].flatMap((folder) =>
     ["settings.local.json", "settings.json"].map((name) => join(folder, name)),
@@ -81,10 +82,7 @@ async function readClaudeUrl(input: ClientUpstreamInput): Promise<ClientUpstream
   return undefined;
 }
 
-/** Settings of a client are small; a larger file is not read. */
-export const settingsBytesMax = 1024 * 1024;
-
-/** A key for one server must not go to another: the gateway's upstream has to be the client's. */
+/** The gateway's upstream must be the client's: a key for one server must not be sent to another. */
 export async function checkUpstreams(
   gateway: FoundGateway,
   wanted: readonly ClientUpstream[],
@@ -98,7 +96,7 @@ export async function checkUpstreams(
     return failure({
       code: exitCode.refused,
       message: `${source} has ${url}, but the gateway at ${gateway.url} sends requests to ${address ?? `no ${api} API`}`,
-      hint: `Stop the gateway (\`palimpsest gateway stop\`), so that one with this upstream is started, or unset ${source}.`,
+      hint: `Stop the gateway (\`palimpsest gateway stop\`), so that one with this upstream is started; or unset ${source}.`,
     });
   }
   return undefined;

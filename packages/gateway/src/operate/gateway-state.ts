@@ -1,4 +1,4 @@
-/** What is known about the conversations that pass the gateway. */
+/** The conversations that the gateway knows. */
 export interface GatewayState {
   /** Newest first. With a user: only that user's. */
   conversations(filter: { readonly user?: string | undefined }): readonly ConversationRow[];
@@ -18,16 +18,16 @@ export interface ConversationRow {
   readonly project?: string | undefined;
   readonly model: string;
   readonly requests: number;
-  /** What the client sent, in tokens, over all requests: what was used, and an estimate of what was left out. */
+  /** Tokens of the client's original requests: those used, and an estimate of those left out. */
   readonly inputTokensSent: number;
   /** What went upstream, as its replies say. */
   readonly inputTokensUsed: number;
   /**
-   * An estimate: what the client's own requests would have cost more. Below 0 if edits cost more than they saved. Null if
-   * something was saved or spent at a price that is not known.
+   * Estimates how much more the client's original requests would have cost. Negative if edits cost more than they saved.
+   * Null if the model has no known price.
    */
   readonly savedUsd: number | null;
-  /** Of the engine: what the client itself took back does not count. */
+  /** Edits by the engine. Those caused by the client's own rewinds don't count. */
   readonly edits: number;
   /** The client's largest request, as a share of the model's window: 0.12 is 12 %. */
   readonly windowShareMax: number;

@@ -13,7 +13,7 @@ const counters = {
   request_bytes_total: "Bytes of clients' bodies.",
   reply_bytes_total: "Bytes of replies to clients.",
   refused_total: "Requests that the gateway refused before a user was known.",
-  malformed_total: "Connections closed for what is no HTTP, or for a head that came too slowly.",
+  malformed_total: "Connections closed because the request was not valid HTTP or its headers came too slowly.",
   upstream_total: "Requests to the upstream, by its status, or by why there was no reply.",
   failed_open_total: "Requests that went upstream unchanged because a part of the gateway failed.",
   input_tokens_total: "Input tokens of replies, as their usage says; estimated for those without one.",
@@ -30,7 +30,7 @@ const histograms = {
 } as const;
 type HistogramName = keyof typeof histograms;
 
-/** Counts events, and renders them in the text format of Prometheus. No label holds what a client can make up freely. */
+/** Counts events and renders them in the Prometheus text format. No label contains text that a client can choose freely. */
 export class Metrics {
   readonly #counts = new Map<string, number>();
   readonly #running = new Set<number>();
@@ -63,7 +63,12 @@ export class Metrics {
       }
       case "bug":
         return this.#count("bugs_total", {});
-      default:
+      case "listening":
+      case "config-loaded":
+      case "config-refused":
+      case "drain-start":
+      case "drain-end":
+        return undefined;
     }
   }
 
@@ -79,25 +84,28 @@ export class Metrics {
     return [
       ...Object.entries(counters).flatMap(([name, help]) => this.#family(name, { help, type: "counter" })),
       ...Object.entries(histograms).flatMap(([name, help]) => this.#family(name, { help, type: "histogram" })),
-      ...gauge("running", "Requests that are being answered.", this.running),
-      ...gauge("conversations", "Conversations that the gateway holds.", rows.length),
-      ...gauge(
-        "conversations_saved_usd",
-        "What their edits saved, in dollars, as estimated. Below 0: they cost more. Without those of models whose price is not known.",
-        savedUsd,
-      ),
-      ...gauge(
-        "conversations_saved_unknown",
-        "Conversations of which it is not known what their edits saved: their model has no known price.",
-        savedUnknown,
-      ),
-      ...gauge(
-        "conversations_input_tokens_sent",
-        "Input tokens that their clients sent, as estimated.",
-        sum("inputTokensSent"),
-      ),
-      ...gauge("conversations_input_tokens_used", "Input tokens that went upstream.", sum("inputTokensUsed")),
-      ...gauge("conversations_edits", "Edits of their contexts.", sum("edits")),
+      ...gauge("running", { help: "Requests that are being answered.", value: this.running }),
+      ...gauge("conversations", { help: "Conversations that the status counts.", value: rows.length }),
+      ...gauge("conversations_saved_usd", {
+        help: "Estimated savings of their edits, in dollars. Negative if edits cost more than they saved. Without models that have no known price.",
+        value: savedUsd,
+      }),
+      ...gauge("conversations_saved_unknown", {
+        help: "Conversations whose savings are not known because their model has no known price.",
+        value: savedUnknown,
+      }),
+      ...gauge("conversations_input_tokens_sent", {
+        help: "Input tokens that their clients sent, as estimated.",
+        value: sum("inputTokensSent"),
+      }),
+      ...gauge("conversations_input_tokens_used", {
+        help: "Input tokens that went upstream.",
+        value: sum("inputTokensUsed"),
+      }),
+      ...gauge("conversations_edits", {
+        help: "Edits of their contexts.",
+        value: sum("edits"),
+      }),
       "",
     ].join("\n");
   }
@@ -152,7 +160,10 @@ const escapeLabel = (text: string): string =>
   text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 
 /** A value that is not known has no sample. */
-const gauge = (name: string, help: string, value: number | null): readonly string[] => [
+const gauge = (
+  name: string,
+  { help, value }: { readonly help: string; readonly value: number | null },
+): readonly string[] => [
   `# HELP ${namePrefix}${name} ${help}`,
   `# TYPE ${namePrefix}${name} gauge`,
   ...(value === null ? [] : [`${namePrefix}${name} ${value}`]),

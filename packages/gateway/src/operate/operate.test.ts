@@ -1,18 +1,20 @@
 import { chmod, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runInNewContext } from "node:vm";
 import { trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterEach, describe, expect, it } from "vitest";
 import { openEventLog } from "./event-log.ts";
-import { compareConfigs, followConfig } from "./follow-config.ts";
+import { applyLiveKeys, compareConfigs, followConfig } from "./follow-config.ts";
 import { type GatewayConfig, readConfig } from "./gateway-config.ts";
 import type { GatewayEvent, RequestEnd } from "./gateway-event.ts";
 import { noConversations } from "./gateway-state.ts";
 import { Metrics } from "./metrics.ts";
 import { recordSpans } from "./record-spans.ts";
 import { SpendBook } from "./spend-book.ts";
-import { describeSavings, StatusBoard } from "./status.ts";
+import { describeSavings, formatDollars, formatShare, StatusBoard } from "./status.ts";
+import { statusPage } from "./status-page.ts";
 import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
 
 const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "gateway-"));
@@ -168,29 +170,32 @@ describe("the config", () => {
   });
 
   it.each([
-    ["{", "is no JSON"],
+    ["{", "is not valid JSON"],
     [{ prot: 1 }, 'Unrecognized key: "prot"'],
     [{ port: 70_000 }, "port: Too big"],
-    [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: write an address"],
-    [{ upstream: { anthropic: "https://a:b@host.example" } }, "upstream.anthropic: an upstream's address has no user"],
-    [{ upstream: { openai: "https://host.example/v1?x=1" } }, "upstream.openai: an upstream's address has no user"],
-    [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is the user of this machine"],
-    [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the address of the gateway itself"],
-    [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the address of the gateway"],
+    [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: use a URL"],
+    [
+      { upstream: { anthropic: "https://a:b@host.example" } },
+      "upstream.anthropic: an upstream URL must not have a user name",
+    ],
+    [
+      { upstream: { openai: "https://host.example/v1?x=1" } },
+      "upstream.openai: an upstream URL must not have a user name",
+    ],
+    [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is reserved for the user of this machine"],
+    [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the gateway's own address"],
+    [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the gateway's own address"],
     [{ upstream: {} }, "no upstream is set"],
-    [{ host: "0.0.0.0" }, "set tls (cert, key), or say --insecure"],
+    [{ host: "0.0.0.0" }, "set tls (cert, key), or pass --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],
     [{ tls: { cert: "none.pem", key: "none.pem" } }, "none.pem can't be read (ENOENT)"],
-    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users.0.name: a name is of small letters"],
+    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users.0.name: a name may contain lowercase letters"],
     [{ users: [{ name: "a", keySha256: "plk_key" }] }, "users.0.keySha256: 64 hex digits"],
     [
       { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: { env: "NONE" } } }] },
       "the variable NONE is not set",
     ],
-    [
-      { users: ["0", "1"].map((digit) => ({ name: "a", keySha256: digit.repeat(64) })) },
-      "there are two users called a",
-    ],
+    [{ users: ["0", "1"].map((digit) => ({ name: "a", keySha256: digit.repeat(64) })) }, "two users are called a"],
     [{ users: ["a", "b"].map((name) => ({ name, keySha256: "0".repeat(64) })) }, "two users have the same key"],
   ])("that is wrong says where: %j", async (config, message) => {
     const read = readConfig({ path: await written(config), env: {} });
@@ -215,6 +220,22 @@ describe("the config", () => {
       changed: ["tls"],
       afterRestart: [],
     });
+  });
+
+  it("applies what it announces as changed, and nothing that waits for a restart", () => {
+    const { config } = readConfig({ env: {} }) as { readonly config: GatewayConfig };
+    const next: GatewayConfig = {
+      ...config,
+      names: ["x"],
+      paths: ["/v1/embeddings"],
+      context: { recall: "off" },
+      port: 1,
+      tls: { cert: "c", key: "k" },
+    };
+    const effective = applyLiveKeys(config, next);
+    expect(effective).toEqual({ ...next, port: config.port, tls: undefined });
+    expect(compareConfigs(config, effective).changed).toEqual(compareConfigs(config, next).changed);
+    expect(compareConfigs(config, effective).afterRestart).toEqual([]);
   });
 
   it("is read again when its file changes; a wrong one changes nothing", async () => {
@@ -356,25 +377,41 @@ describe("what was saved", () => {
       { conversations: 1, windowShareMax: 0.004 },
       "1 conversation: nothing had to be removed yet, the largest request took less than 1 % of its model's window",
     ],
-    [{ edits: 1 }, "2 conversations: 1 edit, nothing saved yet"],
+    [{ edits: 1 }, "2 conversations: 1 edit, no input tokens saved yet"],
+    [{ edits: 3, inputTokensUsed: 1_030 }, "2 conversations: 3 edits, no input tokens saved yet"],
     [
       { edits: 3, inputTokensUsed: 600, savedUsd: 0.0031, windowShareMax: 2 },
       "2 conversations: 3 edits, 40 % fewer input tokens, about $0.0031 saved; without edits, the largest request would have taken 200 % of its model's window",
     ],
     [
       { edits: 3, inputTokensUsed: 600, savedUsd: -0.05 },
-      "2 conversations: 3 edits, 40 % fewer input tokens, about $0.05 spent on them so far; without edits, the largest request would have taken 12 % of its model's window",
+      "2 conversations: 3 edits, 40 % fewer input tokens, so far the edits cost about $0.05 more than they saved; without edits, the largest request would have taken 12 % of its model's window",
     ],
     [
       { edits: 3, inputTokensUsed: 600, savedUsd: null, savedUnknown: 2 },
-      "2 conversations: 3 edits, 40 % fewer input tokens, what that saved is not known, because the model has no known price; without edits, the largest request would have taken 12 % of its model's window",
+      "2 conversations: 3 edits, 40 % fewer input tokens, money saved not known (the model has no known price); without edits, the largest request would have taken 12 % of its model's window",
     ],
     [
       { edits: 3, inputTokensUsed: 600, savedUsd: 1, savedUnknown: 1 },
-      "2 conversations: 3 edits, 40 % fewer input tokens, about $1.00 saved without 1 conversation at a price that is not known; without edits, the largest request would have taken 12 % of its model's window",
+      "2 conversations: 3 edits, 40 % fewer input tokens, about $1.00 saved, not counting 1 conversation without a known price; without edits, the largest request would have taken 12 % of its model's window",
     ],
   ])("is a sentence: %j", (some, sentence) => {
     expect(describeSavings({ ...totals, ...some })).toBe(sentence);
+  });
+
+  it("has the same money and shares on the status page, where the functions stand alone", () => {
+    for (const format of [formatDollars, formatShare]) {
+      expect(statusPage).toContain(String(format));
+      const alone: unknown = runInNewContext(`[12.3, 0.0031, -0.05, 0].map(${String(format)}).join()`);
+      expect(alone).toBe([12.3, 0.0031, -0.05, 0].map(format).join(","));
+    }
+    expect([12.3, 0.0031, -0.05, 0, null].map(formatDollars)).toEqual([
+      "$12.30",
+      "$0.0031",
+      "-$0.05",
+      "$0.00",
+      "not known",
+    ]);
   });
 });
 

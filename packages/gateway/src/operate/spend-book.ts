@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import { configBytesMax, spendDaysKept, spendWriteMs } from "./limits.ts";
+import { spendBytesMax, spendDaysKept, spendWriteMs } from "./limits.ts";
 import type { SpendToday } from "./users.ts";
 
 /** By UTC day and user. A number alone: all prices were known. */
@@ -33,7 +33,7 @@ export interface SpendBookOptions {
  *
  *   <folder>/spend.json    {"2026-11-17":{"ada":8550000,"eve":{"nanos":0,"unpriced":3}}}
  *
- * One process writes it, for a gateway holds the folder's lock. Written a moment after a change and at the end.
+ * Only one process writes it, because a gateway locks the folder. Written a moment after a change and on close.
  */
 export class SpendBook implements SpendToday {
   readonly #options: SpendBookOptions;
@@ -46,10 +46,10 @@ export class SpendBook implements SpendToday {
     this.#spendByDay = spendByDay;
   }
 
-  /** A damaged book is kept beside the new one. */
+  /** A damaged file is kept as `spend.json.damaged`. */
   static async open(options: SpendBookOptions): Promise<SpendBook> {
     const path = bookPath(options.folder);
-    const text = await readSmallFile(path, configBytesMax * 16);
+    const text = await readSmallFile(path, spendBytesMax);
     const read = text === undefined ? undefined : bookForm.safeParse(tryParseJson(text));
     if (text !== undefined && read?.success !== true)
       await replaceFile({ path: `${path}.damaged`, data: Buffer.from(text), sync: "synced" }).catch(options.onError);

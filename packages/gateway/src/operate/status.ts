@@ -71,17 +71,35 @@ interface Counts {
 const noCounts = (): Counts => ({ running: 0, requests: 0, ownErrors: 0, failedOpen: 0 });
 
 function countEvent(counts: Counts, event: GatewayEvent): void {
-  if (event.kind === "request-start") counts.running += 1;
-  if (event.kind === "request-end") {
-    counts.running -= 1;
-    counts.requests += 1;
-    if (event.error !== undefined) counts.ownErrors += 1;
+  switch (event.kind) {
+    case "request-start":
+      counts.running += 1;
+      return;
+    case "request-end":
+      counts.running -= 1;
+      counts.requests += 1;
+      if (event.error !== undefined) counts.ownErrors += 1;
+      return;
+    case "refused":
+      counts.ownErrors += 1;
+      return;
+    case "failed-open":
+      counts.failedOpen += 1;
+      return;
+    case "listening":
+    case "malformed":
+    case "upstream":
+    case "reply-cost":
+    case "config-loaded":
+    case "config-refused":
+    case "drain-start":
+    case "drain-end":
+    case "bug":
+      return;
   }
-  if (event.kind === "refused") counts.ownErrors += 1;
-  if (event.kind === "failed-open") counts.failedOpen += 1;
 }
 
-/** Follows events, for one look at the whole. */
+/** Counts events and summarises them for the status page and `gateway status`. */
 export class StatusBoard {
   readonly #options: StatusOptions;
   readonly #startedAt: number;
@@ -110,7 +128,7 @@ export class StatusBoard {
       });
   }
 
-  /** With a user: only what is that user's own. */
+  /** With a user: only that user's counts and conversations. */
   read({ user }: { readonly user?: string | undefined } = {}): GatewayStatus {
     const { version, now, state, spend, upstream, users } = this.#options;
     const rows = state.conversations({ user });
@@ -170,26 +188,30 @@ export function describeSavings(totals: StatusTotals): string {
   if (edits === 0) return `${which}: nothing had to be removed yet, the largest request took ${share}`;
   const less = inputTokensSent === 0 ? 0 : 1 - inputTokensUsed / inputTokensSent;
   const made = `${formatCount(edits)} ${plural(edits, "edit")}`;
-  return less === 0
-    ? `${which}: ${made}, nothing saved yet`
+  // Replies that were continued after a recall add input tokens that the client never sent, so `less` can be negative.
+  return less <= 0
+    ? `${which}: ${made}, no input tokens saved yet`
     : `${which}: ${made}, ${formatShare(less)} fewer input tokens, ${formatSavings(totals)}; without edits, the largest request would have taken ${share}`;
 }
 
 function formatSavings({ savedUsd, savedUnknown }: Savings): string {
-  if (savedUsd === null) return "what that saved is not known, because the model has no known price";
+  if (savedUsd === null) return "money saved not known (the model has no known price)";
   const known =
-    savedUsd < 0 ? `about ${formatDollars(-savedUsd)} spent on them so far` : `about ${formatDollars(savedUsd)} saved`;
+    savedUsd < 0
+      ? `so far the edits cost about ${formatDollars(-savedUsd)} more than they saved`
+      : `about ${formatDollars(savedUsd)} saved`;
   if (savedUnknown === 0) return known;
-  return `${known} without ${formatCount(savedUnknown)} ${plural(savedUnknown, "conversation")} at a price that is not known`;
+  return `${known}, not counting ${formatCount(savedUnknown)} ${plural(savedUnknown, "conversation")} without a known price`;
 }
 
+/** Both functions are also sent to the status page as source text, so they must not refer to anything outside. */
 export const formatShare = (share: number): string =>
   share > 0 && share < 0.01 ? "less than 1 %" : `${Math.floor(100 * share)} %`;
 
-/** Two digits that say something: `$12.30`, `$0.0031`. */
-export const formatDollars = (usd: number | null): string =>
-  usd === null
-    ? "not known"
-    : usd < 0
-      ? `-${formatDollars(-usd)}`
-      : `$${usd.toFixed(usd === 0 || usd >= 0.01 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(usd))))}`;
+/** Cents, or two significant digits below a cent: `$12.30`, `$0.0031`. */
+export const formatDollars = (usd: number | null): string => {
+  if (usd === null) return "not known";
+  const amount = Math.abs(usd);
+  const digits = amount === 0 || amount >= 0.01 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(amount)));
+  return `${usd < 0 ? "-" : ""}$${amount.toFixed(digits)}`;
+};
