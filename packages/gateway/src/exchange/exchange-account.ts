@@ -78,7 +78,7 @@ export class ExchangeAccount {
     await stored;
     const { conversation, row } = this.#input.open;
     const context = await conversation.context?.catch(() => undefined);
-    // What the client itself took back is no work of ours.
+    // Edits caused by the client's own rewinds don't count.
     const isCounted = ({ by, at }: RecordedEdit): boolean => by === "engine" && Date.parse(at) >= row.since;
     if (context !== undefined) row.edits = context.receipts().filter(isCounted).length;
   }

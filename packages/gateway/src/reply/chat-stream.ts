@@ -161,7 +161,7 @@ interface UpstreamReply {
   state: "open" | "complete" | "waits" | "broken";
   usage: JsonObject;
   hasClientCall: boolean;
-  /** The gateway's. */
+  /** Calls of gateway tools. */
   readonly calls: KnownCall[];
   /** By choice and index. */
   readonly callByKey: Map<string, KnownCall>;
