@@ -143,7 +143,7 @@ describe("palimpsest gateway", () => {
       .poll(gateway.messages, { timeout: 20_000 })
       .toContain(`was rejected, the old one stays in effect: ${path} does not exist`);
     await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 }, drainSeconds: 1 }));
-    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Changed: drainSeconds.");
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Config reloaded: drainSeconds changed.");
   });
 
   it("lets other commands edit a conversation that it has open, unless a reply is on its way", async () => {

@@ -57,9 +57,8 @@ export interface ExchangeOptions {
  *                                  │  └─400, 413─▶ plainer ──────────────┤
  *                                  └─────────────────────────────────────┘
  *
- * If the gateway fails at any step, it sends the client's original request instead. This also holds in the middle of a reply:
- * when an own call can't be answered, only another reply can complete the client's message. That reply is not recorded; the
- * client's next request contains it.
+ * If the gateway fails at any step, it sends the client's original request instead, even in the middle of a reply: only another
+ * reply can complete the client's message. That reply is not recorded; the client's next request contains it.
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories(deps.heldLog);

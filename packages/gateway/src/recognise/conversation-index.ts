@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { listsMax, retryMsMax, sharedListMax } from "./limits.ts";
+import { listsMax, retryMsMax, scopeNameChars, sharedListMax } from "./limits.ts";
 import type { ListDigests } from "./list-digests.ts";
 import { TailIndex } from "./tail-index.ts";
 
@@ -218,7 +218,4 @@ export const scopeName = (scope: ConversationScope): string =>
 export const toolsName = ({ toolNames }: Pick<ConversationScope, "toolNames">): string =>
   shorten(JSON.stringify(toolNames.toSorted()));
 
-const shorten = (text: string): string => hash("sha256", text, "hex").slice(0, nameChars);
-
-/** 80 bits: no two scopes have the same name, even by intent of one of them. */
-const nameChars = 20;
+const shorten = (text: string): string => hash("sha256", text, "hex").slice(0, scopeNameChars);

@@ -3,8 +3,9 @@ import { MessageReader } from "palimpsest/internal/context/sync/message-reader";
 import { parseMessageByProvider } from "palimpsest/internal/context/sync/parse-messages";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
+import { listDigestChars } from "./limits.ts";
 
-/** A list of messages, as it is recognised: by what it says, not by its bytes. */
+/** Digests of a list of messages by their content, not by their bytes. */
 export interface ListDigests {
   /** Of each message alone. Empty if it says nothing that counts. */
   readonly messages: readonly string[];
@@ -14,10 +15,7 @@ export interface ListDigests {
   readonly replies: readonly boolean[];
 }
 
-/**
- * Digests of lists. A message's value that was seen before costs a look-up: the bodies of a conversation share the values of
- * what did not change.
- */
+/** Computes digests of lists. A message seen before costs one look-up, because the bodies of a conversation share the values of unchanged messages. */
 export class ListDigester {
   readonly #reader: MessageReader;
   readonly #readByValue = new WeakMap<JsonObject, ReadMessage>();
@@ -64,7 +62,4 @@ interface ReadMessage {
   readonly isReply: boolean;
 }
 
-const digest = (text: string): string => hash("sha256", text, "hex").slice(0, digestChars);
-
-/** 64 bits: enough for the lists of one scope, and short in memory and on disk. */
-const digestChars = 16;
+const digest = (text: string): string => hash("sha256", text, "hex").slice(0, listDigestChars);

@@ -133,7 +133,7 @@ export class AnthropicStream implements StreamFormat {
 
   #usage(): JsonObject {
     const earlier = this.#earlierUsage;
-    return earlier === undefined ? this.#reply.usage : joinUsage("anthropic", earlier, this.#reply.usage);
+    return earlier === undefined ? this.#reply.usage : joinUsage("anthropic", { earlier, last: this.#reply.usage });
   }
 
   /**

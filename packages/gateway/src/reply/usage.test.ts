@@ -63,7 +63,7 @@ describe("growInput", () => {
       },
     },
   ])("$name (anthropic)", ({ usage, more, grown }) => {
-    expect(growInput("anthropic", usage, more)).toEqual(grown);
+    expect(growInput("anthropic", { usage, more })).toEqual(grown);
   });
 
   it.each([
@@ -76,14 +76,14 @@ describe("growInput", () => {
       [output]: 20,
       total_tokens: all + 20,
     });
-    expect(growInput(provider, usage(100, 64), 900)).toEqual(usage(1_000, 964));
-    expect(growInput(provider, usage(100, 0), 900)).toEqual(usage(1_000, 0));
-    expect(growInput(provider, usage(100, 64), -80)).toEqual(usage(20, 0));
+    expect(growInput(provider, { usage: usage(100, 64), more: 900 })).toEqual(usage(1_000, 964));
+    expect(growInput(provider, { usage: usage(100, 0), more: 900 })).toEqual(usage(1_000, 0));
+    expect(growInput(provider, { usage: usage(100, 64), more: -80 })).toEqual(usage(20, 0));
   });
 
   it("returns the same object if nothing is added", () => {
     const usage = { input_tokens: 1, output_tokens: 2 };
-    expect(growInput("anthropic", usage, 0)).toBe(usage);
+    expect(growInput("anthropic", { usage, more: 0 })).toBe(usage);
   });
 });
 
@@ -118,7 +118,7 @@ describe("joinUsage", () => {
       server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 },
       iterations: [{ type: "message", output_tokens: 6 }],
     };
-    expect(joinUsage("anthropic", earlier, last)).toEqual({
+    expect(joinUsage("anthropic", { earlier, last })).toEqual({
       input_tokens: 12,
       cache_read_input_tokens: 110,
       output_tokens: 11,
@@ -135,7 +135,7 @@ describe("joinUsage", () => {
       output_tokens_details: { reasoning_tokens: 1 },
       total_tokens: input + output,
     });
-    expect(joinUsage("openai-responses", usage(10, 3), usage(20, 4))).toEqual({
+    expect(joinUsage("openai-responses", { earlier: usage(10, 3), last: usage(20, 4) })).toEqual({
       input_tokens: 20,
       output_tokens: 7,
       output_tokens_details: { reasoning_tokens: 2 },
