@@ -2,13 +2,13 @@ import { isAbsolute, join } from "node:path";
 import { isOwnAddress } from "@palimpsest/gateway/internal/operate/config-problem";
 import { readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
 import { parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
+import { settingsBytesMax } from "./limits.ts";
 import { readSmallFile } from "palimpsest/internal/store/files/disk";
 import { isObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { askGateway } from "./ask-gateway.ts";
 import type { FoundGateway } from "./gateway-place.ts";
-import { settingsBytesMax } from "./limits.ts";
 
 /** Where a client would send its requests without the gateway, if the user has set that. */
 export interface ClientUpstream {

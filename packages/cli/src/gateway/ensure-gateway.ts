@@ -4,11 +4,11 @@ import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { fileMode, makeFolder } from "palimpsest/internal/store/files/disk";
+import { goneMs, pollMs, startMsMax } from "./limits.ts";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 import { checkUpstreams, type ClientUpstreams } from "./client-upstream.ts";
 import { findGateway, type FoundGateway, gatewayFolder } from "./gateway-place.ts";
-import { goneMs, pollMs, startMsMax } from "./limits.ts";
 
 export interface StartOptions {
   readonly home: string;

@@ -17,9 +17,9 @@ import { isPlainText, parseUpstreamUrl } from "@palimpsest/gateway/internal/upst
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
+import { quantity } from "../text/format.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { portInUse } from "../simulate/parse-cassette-options.ts";
-import { quantity } from "../text/format.ts";
 import { gatewayFolder, type GatewayHold, holdPlace, openSecret } from "./gateway-place.ts";
 
 export interface GatewayFlags {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { projectPrefix } from "@palimpsest/gateway/internal/http/route";
 import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
+import { settingsBytesMax } from "./limits.ts";
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { claudeSettingsFiles } from "./client-upstream.ts";
 import { gatewayFolder } from "./gateway-place.ts";
-import { settingsBytesMax } from "./limits.ts";
 import type { ClientProcess } from "./run-client.ts";
 
 export const clientNames = ["claude", "opencode", "codex", "pi"] as const;

@@ -3,11 +3,11 @@ import { homeFolder } from "palimpsest/internal/store/files/project";
 import { z } from "zod";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
+import { rowsShown } from "./limits.ts";
 import { formatNumber, quantity, shortId } from "../text/format.ts";
 import { type Column, table } from "../text/table.ts";
 import { askGateway } from "./ask-gateway.ts";
 import { findGateway } from "./gateway-place.ts";
-import { rowsShown } from "./limits.ts";
 
 /** Prints the status of the running gateway. */
 export async function showStatus({ env, out }: CommandContext, format: "text" | "json"): Promise<Outcome> {

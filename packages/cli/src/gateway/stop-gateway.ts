@@ -1,10 +1,10 @@
 import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
 import { homeFolder } from "palimpsest/internal/store/files/project";
+import { pollMs, stopMsMax } from "./limits.ts";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
 import { findGateway, isAlive } from "./gateway-place.ts";
-import { pollMs, stopMsMax } from "./limits.ts";
 
 /** Stops the gateway and waits until its process has ended. Another gateway may have been started by then. */
 export async function stopGateway({ env, out }: CommandContext): Promise<Outcome> {

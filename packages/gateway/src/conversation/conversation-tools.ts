@@ -57,8 +57,8 @@ export class ConversationTools {
   }
 
   /**
-   * Before a request is written. Own calls can be hidden only in a single reply relayed by the gateway. A background response
-   * is fetched later, and with `n` > 1 every choice would need its own continuation.
+   * Before a request is written. Calls of ours can be left out only of one reply that comes through the gateway: one that is
+   * made in the background is fetched later, and of several choices each would have to go on.
    */
   checkForm(field: (name: string) => Json | undefined): void {
     const choices = field("n");

@@ -208,7 +208,7 @@ export class GatewayConversation<P extends Provider> {
     return this.#writer.addsUsage(body);
   }
 
-  /** Call it when the upstream rejects `stream_options`. Returns true if the next request will differ, that is, if the gateway had added it. */
+  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
   leaveOutUsage(body: RequestBody): boolean {
     return this.#writer.leaveOutUsage(body);
   }

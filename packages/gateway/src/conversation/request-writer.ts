@@ -97,7 +97,7 @@ export class RequestWriter<P extends Provider> {
     return Object.keys(this.#usageFields(body)).length > 0;
   }
 
-  /** Call it when the upstream rejects `stream_options`. Returns true if the next request will differ, that is, if the gateway had added it. */
+  /** The upstream does not know it: whether the next request is another one for that. */
   leaveOutUsage(body: RequestBody): boolean {
     const isChange = this.addsUsage(body);
     this.#isUsageRefused = true;

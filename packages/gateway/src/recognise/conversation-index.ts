@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { listsMax, retryMsMax, scopeNameChars, sharedListMax } from "./limits.ts";
+import { listsMax, retryMsMax, sharedListMax } from "./limits.ts";
 import type { ListDigests } from "./list-digests.ts";
 import { TailIndex } from "./tail-index.ts";
 
@@ -48,9 +48,8 @@ interface IndexedConversation {
  *   next      the list is what the conversation waits for: its newest list and one reply more; or a retry, which is the same list
  *             again, or with more of the user, if the client has no whole reply to it, or has had it for a moment only. The
  *             conversation that was asked last wins
- *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind. Exception: without
- *             a session id, a list that contains no reply yet starts a new conversation; the client is starting over with
- *             the same prompt
+ *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind. But a whole list that holds
+ *             no reply, without a name of a session, begins a conversation: the client starts over with words that it used before
  *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it.
  *             Not without tools: titles and summaries of one session have nothing to do with each other
  *   tail      otherwise: the list holds the conversation's last messages, in a row: the client compacted it
@@ -218,4 +217,7 @@ export const scopeName = (scope: ConversationScope): string =>
 export const toolsName = ({ toolNames }: Pick<ConversationScope, "toolNames">): string =>
   shorten(JSON.stringify(toolNames.toSorted()));
 
-const shorten = (text: string): string => hash("sha256", text, "hex").slice(0, scopeNameChars);
+const shorten = (text: string): string => hash("sha256", text, "hex").slice(0, nameChars);
+
+/** 80 bits: no two scopes have the same name, even by intent of one of them. */
+const nameChars = 20;

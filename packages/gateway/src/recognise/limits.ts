@@ -22,11 +22,5 @@ export const sharedTailMax = 8;
 /** Conversations that are remembered. The oldest are forgotten: their sessions stay. */
 export const conversationsMax = 20_000;
 
-/** Hexadecimal digits of a list's digest: 64 bits are enough for the lists of one scope, and short in memory and on disk. */
-export const listDigestChars = 16;
-
-/** Hexadecimal digits of a scope's name: with 80 bits no user can choose a scope that has the name of another's. */
-export const scopeNameChars = 20;
-
 /** Characters of a client's name in the status. A longer product name in the user agent is not shown. */
 export const clientCharsMax = 40;

@@ -3,9 +3,8 @@ import { MessageReader } from "palimpsest/internal/context/sync/message-reader";
 import { parseMessageByProvider } from "palimpsest/internal/context/sync/parse-messages";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import { listDigestChars } from "./limits.ts";
 
-/** Digests of a list of messages by their content, not by their bytes. */
+/** A list of messages, as it is recognised: by what it says, not by its bytes. */
 export interface ListDigests {
   /** Of each message alone. Empty if it says nothing that counts. */
   readonly messages: readonly string[];
@@ -15,7 +14,10 @@ export interface ListDigests {
   readonly replies: readonly boolean[];
 }
 
-/** Computes digests of lists. A message seen before costs one look-up, because the bodies of a conversation share the values of unchanged messages. */
+/**
+ * Digests of lists. A message's value that was seen before costs a look-up: the bodies of a conversation share the values of
+ * what did not change.
+ */
 export class ListDigester {
   readonly #reader: MessageReader;
   readonly #readByValue = new WeakMap<JsonObject, ReadMessage>();
@@ -62,4 +64,7 @@ interface ReadMessage {
   readonly isReply: boolean;
 }
 
-const digest = (text: string): string => hash("sha256", text, "hex").slice(0, listDigestChars);
+const digest = (text: string): string => hash("sha256", text, "hex").slice(0, digestChars);
+
+/** 64 bits: enough for the lists of one scope, and short in memory and on disk. */
+const digestChars = 16;

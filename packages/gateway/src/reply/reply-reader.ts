@@ -22,7 +22,7 @@ export interface ReadReply {
   readonly kind: "added" | "compacted";
 }
 
-/** APIs whose clients may continue from a reply by its id. */
+/** APIs whose clients may go on from a reply by its id. */
 export type ReadProvider = "anthropic" | "openai-responses";
 
 /**

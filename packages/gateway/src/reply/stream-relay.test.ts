@@ -128,7 +128,7 @@ describe.each(providers)("a stream of %s", (provider) => {
 
   it("tells the client the usage of what it sent, in every event that tells one", () => {
     const grown = { ...reply(textPart("So.")), usage: { input: 10, cached: 1_100, output: 5 } };
-    const usage = (used: JsonObject): JsonObject => growInput(provider, { usage: used, more: 1_000 });
+    const usage = (used: JsonObject): JsonObject => growInput(provider, used, 1_000);
     const { bytes } = relayStreams(provider, [[sampleStream(provider, reply(textPart("So.")))]], { usage });
     expect(decodeEvents(bytes)).toEqual(sampleEvents(provider, grown));
   });
@@ -203,7 +203,7 @@ describe("a stream of the Messages API", () => {
       reply(textPart("So.")),
       delta({ input_tokens: 11, cache_read_input_tokens: null, output_tokens: 5 }),
     );
-    const usage = (used: JsonObject): JsonObject => growInput("anthropic", { usage: used, more: 1_000 });
+    const usage = (used: JsonObject): JsonObject => growInput("anthropic", used, 1_000);
     const events = decodeEvents(relayStreams("anthropic", [[stream]], { usage }).bytes);
     expect(events[0]).toMatchObject({ message: { usage: { input_tokens: 10, cache_read_input_tokens: 1_100 } } });
     expect(events.at(-2)).toEqual(delta({ input_tokens: 11, cache_read_input_tokens: null, output_tokens: 5 }));

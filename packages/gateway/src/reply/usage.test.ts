@@ -63,7 +63,7 @@ describe("growInput", () => {
       },
     },
   ])("$name (anthropic)", ({ usage, more, grown }) => {
-    expect(growInput("anthropic", { usage, more })).toEqual(grown);
+    expect(growInput("anthropic", usage, more)).toEqual(grown);
   });
 
   it.each([
@@ -76,14 +76,14 @@ describe("growInput", () => {
       [output]: 20,
       total_tokens: all + 20,
     });
-    expect(growInput(provider, { usage: usage(100, 64), more: 900 })).toEqual(usage(1_000, 964));
-    expect(growInput(provider, { usage: usage(100, 0), more: 900 })).toEqual(usage(1_000, 0));
-    expect(growInput(provider, { usage: usage(100, 64), more: -80 })).toEqual(usage(20, 0));
+    expect(growInput(provider, usage(100, 64), 900)).toEqual(usage(1_000, 964));
+    expect(growInput(provider, usage(100, 0), 900)).toEqual(usage(1_000, 0));
+    expect(growInput(provider, usage(100, 64), -80)).toEqual(usage(20, 0));
   });
 
   it("returns the same object if nothing is added", () => {
     const usage = { input_tokens: 1, output_tokens: 2 };
-    expect(growInput("anthropic", { usage, more: 0 })).toBe(usage);
+    expect(growInput("anthropic", usage, 0)).toBe(usage);
   });
 });
 

@@ -8,27 +8,21 @@ import { field, isArray, isObject, type Json, type JsonObject, textField } from 
  */
 export type UsageReport =
   | { readonly kind: "used" }
-  /** A function, because a continued reply has another request. */
+  /** A function, since the request behind a continued reply is another one. */
   | { readonly kind: "sent"; readonly moreTokens: () => Tokens };
 
 /** For `RelayOptions.usage`. Undefined: usage passes as it is. */
 export const usageChange = (provider: Provider, report: UsageReport): ((usage: JsonObject) => JsonObject) | undefined =>
-  report.kind === "used" ? undefined : (usage) => growInput(provider, { usage, more: report.moreTokens() });
-
-interface InputGrowth {
-  readonly usage: JsonObject;
-  /** Negative if the original request was smaller. */
-  readonly more: number;
-}
+  report.kind === "used" ? undefined : (usage) => growInput(provider, usage, report.moreTokens());
 
 /**
  * Adds `more` tokens to the input side. They count as cache reads if the request used the cache at all, because the original
  * request would have read them there and clients compute costs from these fields; otherwise as plain input. A usage without
  * an input side stays unchanged.
  */
-export function growInput(provider: Provider, { usage, more }: InputGrowth): JsonObject {
+export function growInput(provider: Provider, usage: JsonObject, more: number): JsonObject {
   if (more === 0) return usage;
-  return provider === "anthropic" ? growMessagesInput(usage, more) : growOpenaiInput(provider, { usage, more });
+  return provider === "anthropic" ? growMessagesInput(usage, more) : growOpenaiInput(provider, usage, more);
 }
 
 /** Clients add up `input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens`, of the usage or its last iteration. */
@@ -62,7 +56,7 @@ function growLastMessage(iterations: readonly Json[], more: number): readonly Js
 }
 
 /** Here the input contains what was read from the cache. */
-function growOpenaiInput(provider: "openai-chat" | "openai-responses", { usage, more }: InputGrowth): JsonObject {
+function growOpenaiInput(provider: "openai-chat" | "openai-responses", usage: JsonObject, more: number): JsonObject {
   const { input, details, total } = openaiKeys[provider];
   const before = count(usage, input);
   if (before === undefined) return usage;

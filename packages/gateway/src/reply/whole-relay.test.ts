@@ -55,7 +55,7 @@ describe.each(providers)("a whole reply of %s", (provider) => {
   });
 
   it("tells the usage of what the client sent", () => {
-    const usage = (used: JsonObject): JsonObject => growInput(provider, { usage: used, more: 1_000 });
+    const usage = (used: JsonObject): JsonObject => growInput(provider, used, 1_000);
     const { out } = new WholeRelay({ provider, ownTools, usage, onEvent: () => undefined }).take(
       encode(sampleWhole(provider, reply)),
     );
