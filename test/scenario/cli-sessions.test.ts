@@ -116,9 +116,23 @@ describe("palimpsest sessions show", () => {
     const advice = /a\s+repair\s+entry\s+freezes\s+a\s+synthetic\s+error\s+result/;
     for (const command of [["sessions", "show"], ["view"]]) {
       const { out } = await world.call(...command, "interrupted");
-      expect(out).toMatch(/not sendable: a call has no result: Read t1\n/);
+      expect(out).toMatch(/waits for the result of Read t1\n/);
+      expect(out).not.toContain("not sendable");
       expect(out).toMatch(advice);
       expect((await world.call(...command, "shown")).out).not.toMatch(advice);
+    }
+  });
+
+  it("says of a client's call without a result that the client brings it", async () => {
+    await sessionWith(world.deps, "waiting", async (session) => {
+      await append(session, user("Go."), { type: "setting", name: "sync.items", value: [] });
+      await append(session, reply("m1", call("t1"), call("t2")));
+    });
+    for (const command of [["sessions", "show"], ["view"]]) {
+      const { out } = await world.call(...command, "waiting");
+      expect(out).toMatch(/waits for the results of 2 calls: Read t1, Read t2\n/);
+      expect(out).toMatch(/the client sends the result with its\s+next\s+request/);
+      expect(out).not.toMatch(/not sendable|repair entry/);
     }
   });
 

@@ -66,7 +66,10 @@ describe("palimpsest undo", () => {
     expectRefusal(nothing, 5, `nothing is left to undo; ${back}`, "palimpsest sessions show");
     expectRefusal(again, 5, `${clearId} is undone already; to bring it back, undo ${undoOfClear}`);
     expect(show.out).toMatch(new RegExp(`${clearId} +clear +.* +undone`));
-    expect((await world.call("undo", "steps", undoOfClear)).out).toContain(`undone: undo ${undoOfClear}`);
+    const { out } = await world.call("undo", "steps", undoOfClear);
+    expect(out).toContain(`done again: clear ${clearId}`);
+    expect(out).toMatch(/entries +\d+ kept, 1 stubbed\n/);
+    expect(out).not.toMatch(/restored|undone/);
     expect(await viewed("steps")).toBe(afterClear);
     expect(afterCompaction).not.toBe(afterClear);
     expect(world.log("steps").subarray(0, logBefore.length).equals(logBefore)).toBe(true);

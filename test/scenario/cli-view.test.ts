@@ -128,7 +128,7 @@ describe("palimpsest view", () => {
     const [repaired, found, counted, turned] = await Promise.all(
       [broken, missing, duplicate, cycle].map((file) => view(file)),
     );
-    expect(repaired).toMatchObject({ sendable: false, why: "a call has no result: Read t_open" });
+    expect(repaired).toMatchObject({ sendable: false, why: "it waits for the result of Read t_open" });
     expect(repaired?.repairs).toMatchObject([
       { kind: "orphan-result", toolUse: "t_nobody" },
       { kind: "synthetic-result", toolUse: "t_open" },

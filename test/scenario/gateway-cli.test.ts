@@ -24,7 +24,7 @@ async function createWorld() {
   const cwd = join(folder, "project");
   const programs = join(folder, "programs");
   for (const path of [home, cwd, programs]) await mkdir(path);
-  const upstream = await serveSimulator(new Simulator(), { port: 0 });
+  const upstream = await serveSimulator(new Simulator({ models: [{ id: "mystery-1" }] }), { port: 0 });
   if (upstream.kind === "failed") throw new Error(upstream.message);
   closers.push(() => upstream.close());
   closers.push(async () => {
@@ -78,12 +78,12 @@ describe("palimpsest gateway", () => {
     const second = await called(world, "gateway");
     expect([second.code, second.err]).toEqual([
       4,
-      expect.stringContaining(`a gateway runs already, at ${gateway.url}`),
+      expect.stringContaining(`a gateway is already running, at ${gateway.url}`),
     ]);
 
     await writeFile(join(world.home, "gateway.json"), "{}");
     gateway.child.kill("SIGHUP");
-    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("After a restart: upstream, port.");
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Restart the gateway to apply: upstream, port.");
 
     const secret = (await readFile(join(world.home, "gateway", "secret"), "utf8")).trim();
     expect(secret).toHaveLength(64);
@@ -101,7 +101,7 @@ describe("palimpsest gateway", () => {
     const gateway = await startGateway(world);
     gateway.child.kill("SIGSTOP");
     const status = await palimpsest(world, "gateway", "status");
-    expect([status.code, status.err]).toEqual([5, expect.stringContaining("does not answer")]);
+    expect([status.code, status.err]).toEqual([5, expect.stringContaining("is not responding")]);
     gateway.child.kill("SIGCONT");
     expect((await called(world, "gateway", "stop")).code).toBe(0);
     expect(await gateway.ended).toBe(0);
@@ -137,11 +137,13 @@ describe("palimpsest gateway", () => {
     await rm(path);
     const gateway = await startGateway({ home }, "--port=0", `--upstream=${upstream}`);
     await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 } }));
-    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Changed: context.");
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Config reloaded: context changed.");
     await rm(path);
-    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain(`not taken over: there is no ${path}`);
+    await expect
+      .poll(gateway.messages, { timeout: 20_000 })
+      .toContain(`was rejected, the old one stays in effect: ${path} does not exist`);
     await writeFile(path, JSON.stringify({ context: { contextTokens: 30_000 }, drainSeconds: 1 }));
-    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Changed: drainSeconds.");
+    await expect.poll(gateway.messages, { timeout: 20_000 }).toContain("Config reloaded: drainSeconds changed.");
   });
 
   it("lets other commands edit a conversation that it has open, unless a reply is on its way", async () => {
@@ -190,10 +192,43 @@ describe("palimpsest gateway", () => {
     expect((await called(world, "undo", session)).code).toBe(0);
   });
 
+  it("status says since when it counts, and of a cost that is not known that it is not", async () => {
+    const world = await createWorld();
+    const ask = async (url: string, messages: readonly object[]) => {
+      const sent = await fetch(`${url}/v1/messages`, {
+        method: "POST",
+        headers: { "x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json" },
+        body: JSON.stringify({ model: "mystery-1", max_tokens: 99, messages }),
+      });
+      expect(sent.status).toBe(200);
+      await sent.text();
+    };
+    const first = await startGateway(world);
+    await ask(first.url, [{ role: "user", content: "Go" }]);
+    first.child.kill("SIGTERM");
+    await first.ended;
+    const second = await startGateway(world);
+    const { out } = await called(world, "gateway", "status");
+    const since = new Date().toISOString().slice(0, 10);
+    expect(out).toMatch(new RegExp(`\nsince its start, ${since} \\d\\d:\\d\\d UTC: 0 requests, 0 running\n`));
+    // Of today, also before the restart.
+    expect(out).toContain("local: cost not known today (1 reply without a known price)\n");
+    expect(out).not.toContain("$0.00");
+    await ask(second.url, [
+      { role: "user", content: "Go" },
+      { role: "user", content: "On" },
+    ]);
+    expect((await called(world, "gateway", "status")).out).toContain(" UTC: 1 request, 0 running\n");
+    const { spendToday } = JSON.parse((await called(world, "gateway", "status", "--json")).out) as {
+      readonly spendToday: unknown;
+    };
+    expect(spendToday).toEqual([{ user: "local", usd: null, unpriced: 2 }]);
+  });
+
   it("does not start beyond this machine without TLS and keys, nor with a config that is wrong", async () => {
     const { home } = await createWorld();
     const said = await called({ home }, "gateway", "--host", "0.0.0.0");
-    expect([said.code, said.err]).toEqual([5, expect.stringContaining("set tls (cert, key), or say --insecure")]);
+    expect([said.code, said.err]).toEqual([5, expect.stringContaining("set tls (cert, key), or pass --insecure")]);
     expect((await called({ home }, "gateway", "--host", "0.0.0.0", "--insecure")).err).toContain(
       "list users with keys",
     );
@@ -240,7 +275,7 @@ describe("palimpsest run", () => {
     };
     expect(status.requests).toBe(1);
     const other = await called(world, "run", "claude", "--upstream", "http://127.0.0.1:9");
-    expect([other.code, other.err]).toEqual([2, expect.stringContaining("a gateway runs already")]);
+    expect([other.code, other.err]).toEqual([2, expect.stringContaining("a gateway is already running")]);
     expect((await called(world, "gateway", "stop")).code).toBe(0);
   });
 

@@ -61,6 +61,7 @@ const row = (user: string): ConversationRow => ({
   edits: 2,
   windowShareMax: 0.5,
   lastAt: 1,
+  since: 0,
 });
 
 const state = {
@@ -169,7 +170,8 @@ describe("several users", () => {
     const spent = new Map<string, number>();
     const spend = {
       usdToday: (user: string) => spent.get(user) ?? 0,
-      charge: (user: string, nanos: number) => void spent.set(user, (spent.get(user) ?? 0) + nanos / 1e9),
+      unpricedToday: () => 0,
+      charge: (user: string, nanos: number | null) => void spent.set(user, (spent.get(user) ?? 0) + (nanos ?? 0) / 1e9),
     };
     const limited = users.map((user) =>
       user.name === "ada" ? { ...user, requestsPerMinute: 1 } : { ...user, usdPerDay: 1 },

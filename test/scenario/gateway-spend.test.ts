@@ -24,7 +24,7 @@ const post = (path: string, body: object, signal?: AbortSignal) =>
 
 const costs = (): readonly ReplyCost[] =>
   world.events.filter((event): event is ReplyCost => event.kind === "reply-cost");
-const chargedUsd = (): number => costs().reduce((sum, { nanos }) => sum + nanos, 0) / 1e9;
+const chargedUsd = (): number => costs().reduce((sum, { nanos }) => sum + (nanos ?? 0), 0) / 1e9;
 const paidUsd = (): number => world.traffic.reduce((sum, { usd }) => sum + usd, 0);
 
 /** Answers with these moves in turn, then with a word. */
@@ -122,6 +122,71 @@ describe("what a user is charged", () => {
   });
 });
 
+describe("a summary of the conversation's own model", () => {
+  it("is charged to the user whose request made it necessary, beside that request's reply", async () => {
+    const text = "<analysis>So.</analysis><summary>## 1. Primary Request and Intent\nThe gauge is blue.</summary>";
+    world = await openGatewayWorld({
+      simulator: { responder: moves(...Array.from({ length: 4 }, () => [{ type: "text", text } as const])), seed: 1 },
+      contextTokens: 20_000,
+      exchange: { summarizer: "own" },
+    });
+    const body = { model, max_tokens: 1_000, tools: [read] };
+    const talk = [
+      user("Look at the gauge."),
+      said("I look."),
+      user("word ".repeat(30_000)),
+      said("Read."),
+      user("So?"),
+    ];
+    await (await post("/v1/messages", { ...body, messages: talk.slice(0, 1) })).text();
+    await (await post("/v1/messages", { ...body, messages: talk })).text();
+    const isSummary = ({ body: sent }: (typeof world.traffic)[number]): boolean =>
+      JSON.stringify(sent["system"] ?? "").includes("You write summaries");
+    expect(world.traffic.map(isSummary)).toEqual([false, true, false]);
+    expect(costs().map((cost) => cost.user)).toEqual(["local", "local", "local"]);
+    expect(world.traffic.map(({ usd }) => usd > 0)).toEqual([true, true, true]);
+    expect(costs().map(({ nanos }) => (nanos ?? 0) / 1e9)).toEqual(
+      world.traffic.map(({ usd }) => expect.closeTo(usd, 9) as number),
+    );
+  });
+});
+
+it("a conversation's figures all count from the gateway's start, its edits too", async () => {
+  world = await openGatewayWorld({
+    simulator: { responder: moves(), seed: 1 },
+    contextTokens: 20_000,
+    reduction: { recall: "off" },
+  });
+  const body = { model, max_tokens: 1_000, tools: [read] };
+  const talk: object[] = [user("Look."), said("I look."), user("word ".repeat(30_000)), said("Read."), user("So?")];
+  await (await post("/v1/messages", { ...body, messages: talk })).text();
+  const figures = () => world.conversations.conversations().map(({ requests, edits }) => ({ requests, edits }));
+  await expect.poll(figures).toEqual([{ requests: 1, edits: expect.any(Number) as number }]);
+  await expect.poll(() => figures()[0]?.edits).toBeGreaterThan(0);
+  await world.reopen();
+  talk.push(said("Yes."), user("Really?"));
+  await (await post("/v1/messages", { ...body, messages: talk })).text();
+  await expect.poll(figures).toEqual([{ requests: 1, edits: 0 }]);
+});
+
+describe("a model whose price is not known", () => {
+  it("costs and saves what is not known, not nothing", async () => {
+    world = await openGatewayWorld({
+      simulator: { responder: moves(), seed: 1, models: [{ id: "mystery-1" }] },
+      contextTokens: 20_000,
+      reduction: { recall: "off" },
+    });
+    const body = { model: "mystery-1", max_tokens: 1_000, tools: [read] };
+    const talk = [user("Look."), said("I look."), user("word ".repeat(30_000)), said("Read."), user("So?")];
+    await (await post("/v1/messages", { ...body, messages: talk.slice(0, 1) })).text();
+    // Nothing was left out, which saves nothing at any price.
+    expect(world.conversations.conversations()[0]?.savedUsd).toBe(0);
+    await (await post("/v1/messages", { ...body, messages: talk })).text();
+    expect(costs().map(({ nanos }) => nanos)).toEqual([null, null]);
+    expect(world.conversations.conversations()[0]?.savedUsd).toBeNull();
+  });
+});
+
 describe("a streamed chat completion", () => {
   const chat = { model: "gpt-5-mini", stream: true, messages: [user("Hi")] };
   const usageChunks = (text: string) => [...text.matchAll(/"prompt_tokens":/g)].length;
@@ -137,7 +202,7 @@ describe("a streamed chat completion", () => {
       { include_usage: true },
       { include_usage: true },
     ]);
-    expect(costs().map(({ source, nanos }) => [source, nanos > 0])).toEqual([
+    expect(costs().map(({ source, nanos }) => [source, (nanos ?? 0) > 0])).toEqual([
       ["said", true],
       ["said", true],
     ]);

@@ -130,4 +130,5 @@ function openProjectStore({ home, cwd, place: { user, project } }: StoreInput): 
 const userFolder = ({ home, user, project = "" }: { readonly home: string } & ConversationPlace): string =>
   join(home, "gateway", "users", user, createHash("sha256").update(project).digest("hex").slice(0, projectChars));
 
+/** Hexadecimal digits: 64 bits, so that no two projects of a user share a folder by accident. */
 const projectChars = 16;

@@ -21,19 +21,19 @@ export const runCommand = command({
       shown: "url",
       takes: "many",
       summary:
-        "for a gateway that has to be started: as in `palimpsest gateway` (default: the base URL that the client would have used)",
+        "if a gateway has to be started: as in `palimpsest gateway` (default: the base URL that the client would have used)",
     },
-    config: { type: "string", shown: "file", summary: "for a gateway that has to be started: its config file" },
+    config: { type: "string", shown: "file", summary: "if a gateway has to be started: its config file" },
   },
   details: [
-    "Starts the gateway in the background if none runs; it goes on running afterwards (`palimpsest gateway stop`). The base URL is set for this process alone, and no file of the client is changed.",
-    "The exit code is the client's. Sessions of the client belong to the project of the current folder: `palimpsest sessions list`.",
+    "Starts the gateway in the background if none is running; it keeps running afterwards (stop it with `palimpsest gateway stop`). The base URL is set only for this process; no file of the client is changed.",
+    "The exit code is the client's. Its sessions belong to the project of the current folder: `palimpsest sessions list`.",
   ],
   run: async (context, { operands: { client, args }, options }) => {
     if (!isClientName(client))
       return usageError(
-        `there is no way to start ${client}`,
-        `Clients: ${clientNames.join(", ")}. For another one: set its base URL to what \`palimpsest gateway\` prints.`,
+        `palimpsest can't start ${client}`,
+        `Clients: ${clientNames.join(", ")}. For any other client, set its base URL to what \`palimpsest gateway\` prints.`,
       );
     const home = homeFolder(context.env);
     const project = await locateProject({ uuid: randomUUID }, { home, cwd: context.cwd });

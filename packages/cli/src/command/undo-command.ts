@@ -28,7 +28,7 @@ export const undoCommand = command({
       summary: "the model binds thinking to its prefix: leave out thinking after the edit",
     },
   },
-  json: "session, undone edits, what was said, receipts, tokens of the context now",
+  json: "session, undone edits, the redone one (null if none is), what was said, receipts, tokens of the context now",
   details: [
     "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed.",
   ],
@@ -126,7 +126,16 @@ async function reportOutcome(
       if (format === "json") {
         const { edits, said, receipts, undos } = outcome;
         const undone = edits.map((edit) => edit.id);
-        await out.json({ session: session.id, undone, undos, said, receipts, tokens: await contextTokens(session) });
+        const redone = outcome.redone?.id ?? null;
+        await out.json({
+          session: session.id,
+          undone,
+          redone,
+          undos,
+          said,
+          receipts,
+          tokens: await contextTokens(session),
+        });
         return exitCode.fine;
       }
       await out.write(undoReportText(outcome, out.style));

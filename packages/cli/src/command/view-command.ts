@@ -6,7 +6,7 @@ import { windowOptions, serverOption } from "../program/setting-options.ts";
 import { command, type CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { quantity, wrapText, joinLines } from "../text/format.ts";
-import { openCallsAdvice, renderMessage, renderSystem } from "../text/render-message.ts";
+import { describeSendState, hasClientLists, renderMessage, renderSystem } from "../text/render-message.ts";
 import { importJson, importText, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { settingsForLog } from "../session/settings-for-log.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
@@ -126,12 +126,15 @@ async function showText(
   for (const message of view.messages) await out.write(renderMessage(message, look));
   const { path } = view;
   await out.write(out.style("dim", `\n${"─".repeat(60)}\n`));
-  await out.write(
-    view.sendable
-      ? `${out.style("green", "sendable")}\n`
-      : `${out.style("yellow", "not sendable")}: ${joinLines(view.why?.text ?? "")}\n`,
-  );
-  if (view.why?.code === "open-calls") await out.write(`${wrapText(openCallsAdvice, out.columns ?? 80)}\n`);
+  const {
+    text,
+    look: color,
+    advice,
+  } = describeSendState(view, {
+    hasClient: hasClientLists(opened.fold.path.entries),
+  });
+  await out.write(`${out.style(color, text)}\n`);
+  if (advice !== undefined) await out.write(`${wrapText(advice, out.columns ?? 80)}\n`);
   await out.write(
     `${view.messages.length} messages from ${path.onPath} entries on the path (${path.aside} on other branches, ${path.sidechain} of sub-agents)\n`,
   );

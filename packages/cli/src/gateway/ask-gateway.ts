@@ -6,8 +6,8 @@ export interface GatewayAnswer {
 }
 
 /**
- * Asks a gateway of this machine for one of its own pages; undefined if there is no answer. Its certificate is not checked,
- * since it may be for another name: `findGateway` makes it prove who it is.
+ * Requests one of the gateway's own pages on this machine; undefined if there is no answer. The certificate is not checked,
+ * because it may be for another name: `findGateway` makes the gateway prove its identity.
  */
 export async function askGateway({
   url,
@@ -39,11 +39,14 @@ export async function askGateway({
       },
     )
       .on("error", leave)
-      // Else its connection keeps this process running.
+      // Otherwise the open connection would keep this process running.
       .on("timeout", () => asked.destroy());
     asked.end();
   });
 }
 
+/** A gateway on this machine answers within milliseconds; one that takes longer hangs. */
 const answerMsMax = 2_000;
+
+/** A status with all its rows has some 100 KB; a longer answer is not from a gateway. */
 const answerCharsMax = 4 * 1024 * 1024;

@@ -1,7 +1,8 @@
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { isOwnAddress } from "@palimpsest/gateway/internal/operate/config-problem";
 import { readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
 import { parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
+import { settingsBytesMax } from "./limits.ts";
 import { readSmallFile } from "palimpsest/internal/store/files/disk";
 import { isObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
@@ -29,8 +30,11 @@ export interface ClientUpstreamInput extends ClaudePlace {
   readonly configPath: string;
 }
 
-/** A base URL of `palimpsest run` leads to a gateway too, whatever its address. */
-const gatewayPath = /\/project\/[\w-]+(?:\/|$)/;
+/** Whether the base URL was set by `palimpsest run`: it leads to a gateway, whatever its address, and names a folder. */
+function namesProject(url: string): boolean {
+  const [, encoded] = /\/project\/(?<folder>[\w-]+)(?:\/|$)/.exec(url) ?? [];
+  return encoded !== undefined && isAbsolute(Buffer.from(encoded, "base64url").toString("utf8"));
+}
 
 export interface ClientUpstreams {
   readonly wanted: readonly ClientUpstream[];
@@ -42,7 +46,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
   const { client, env, configPath } = input;
   const own = readConfig({ path: configPath, env });
   const read = own.kind === "config" ? own : readConfig({ env });
-  // What is wrong with a config is said by the gateway that is started with it.
+  // If the config is invalid, the gateway reports that when it starts.
   if (read.kind !== "config") return { wanted: [], flags: [] };
   const { config } = read;
   const [anthropic, openai] = [env["ANTHROPIC_BASE_URL"] ?? "", env["OPENAI_BASE_URL"] ?? ""];
@@ -51,7 +55,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
     settings ?? { api: "anthropic", url: anthropic, source: "ANTHROPIC_BASE_URL" },
     { api: "openai", url: openai, source: "OPENAI_BASE_URL" },
   ];
-  const wanted = found.filter(({ url }) => url !== "" && !gatewayPath.test(url) && !isOwnAddress(config, url));
+  const wanted = found.filter(({ url }) => url !== "" && !namesProject(url) && !isOwnAddress(config, url));
   const urlByApi = { ...config.upstream, ...Object.fromEntries(wanted.map(({ api, url }) => [api, url])) };
   return {
     wanted,
@@ -62,7 +66,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
   };
 }
 
-/** Claude Code's own order: the project's local settings win, and all of them over the variable. */
+/** In Claude Code's order: the project's local settings win, and every file wins over the variable. */
 export const claudeSettingsFiles = ({ env, project }: ClaudePlace): readonly string[] =>
   [join(project, ".claude"), env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] ?? "", ".claude")].flatMap((folder) =>
     ["settings.local.json", "settings.json"].map((name) => join(folder, name)),
@@ -78,10 +82,7 @@ async function readClaudeUrl(input: ClientUpstreamInput): Promise<ClientUpstream
   return undefined;
 }
 
-/** Settings of a client are small; a larger file is not read. */
-export const settingsBytesMax = 1024 * 1024;
-
-/** A key for one server must not go to another: the gateway's upstream has to be the client's. */
+/** The gateway's upstream must be the client's: a key for one server must not be sent to another. */
 export async function checkUpstreams(
   gateway: FoundGateway,
   wanted: readonly ClientUpstream[],
@@ -95,7 +96,7 @@ export async function checkUpstreams(
     return failure({
       code: exitCode.refused,
       message: `${source} has ${url}, but the gateway at ${gateway.url} sends requests to ${address ?? `no ${api} API`}`,
-      hint: `Stop the gateway (\`palimpsest gateway stop\`), so that one with this upstream is started, or unset ${source}.`,
+      hint: `Stop the gateway (\`palimpsest gateway stop\`), so that one with this upstream is started; or unset ${source}.`,
     });
   }
   return undefined;

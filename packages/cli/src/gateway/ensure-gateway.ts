@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { fileMode, makeFolder } from "palimpsest/internal/store/files/disk";
+import { goneMs, pollMs, startMsMax } from "./limits.ts";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 import { checkUpstreams, type ClientUpstreams } from "./client-upstream.ts";
@@ -13,11 +14,11 @@ export interface StartOptions {
   readonly home: string;
   readonly upstream: readonly string[];
   readonly config?: string | undefined;
-  /** Where the client would send its requests: the gateway that it gets must send them there. */
+  /** Where the client would send its requests without the gateway. The gateway must have the same upstream. */
   readonly client: ClientUpstreams;
 }
 
-/** The gateway of this home; started in the background if none runs. It outlives this process. */
+/** Returns the gateway of this home, starting one in the background if none is running. It outlives this process. */
 export async function ensureGateway(context: CommandContext, options: StartOptions): Promise<FoundGateway | Failure> {
   const gateway = await findOrStart(context, options);
   if (gateway.kind === "failure" || options.upstream.length > 0) return gateway;
@@ -33,7 +34,7 @@ async function findOrStart(
     return upstream.length === 0 && config === undefined
       ? found
       : usageError(
-          `a gateway runs already, at ${found.url}`,
+          `a gateway is already running at ${found.url}`,
           "Leave out --upstream and --config, or stop it first: `palimpsest gateway stop`.",
         );
   const args = [
@@ -42,19 +43,19 @@ async function findOrStart(
   ];
   await makeFolder(gatewayFolder(home));
   const messages = join(gatewayFolder(home), "messages.log");
-  // One that is there but does not answer yet was perhaps started a moment ago, by another command like this.
+  // A gateway that exists but doesn't answer may have been started a moment ago by another command.
   const child = found.kind === "absent" ? await startGateway(context, { args, messages }) : undefined;
   let seenAt = Date.now();
-  for (const until = seenAt + startMsMax; Date.now() < until; await wait(lookMs)) {
+  for (const until = seenAt + startMsMax; Date.now() < until; await wait(pollMs)) {
     const started = await findGateway(home);
     if (started.kind === "running") {
-      // Another command was faster: ours must not take the place later.
+      // Another command was faster: the gateway started here must not take over later.
       if (started.pid !== child?.pid) child?.kill();
       return started;
     }
     if (started.kind === "unsafe") return failure({ code: exitCode.refused, message: started.message });
     if (started.kind === "busy" || child?.exitCode === null) seenAt = Date.now();
-    // It may have left the place to another that has not said its address yet.
+    // Another gateway may have the lock but not have announced its address yet.
     else if (Date.now() - seenAt > goneMs) break;
   }
   const said = (await readFile(messages, "utf8").catch(() => "")).trim().split("\n");
@@ -85,8 +86,3 @@ async function startGateway(
     await output.close();
   }
 }
-
-/** A cold start on a busy machine. */
-const startMsMax = 20_000;
-const lookMs = 50;
-const goneMs = 500;

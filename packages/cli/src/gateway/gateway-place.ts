@@ -30,7 +30,7 @@ export type SecretOutcome =
   | { readonly kind: "secret"; readonly secret: string }
   | { readonly kind: "unsafe"; readonly message: string };
 
-/** The same for every start, so that bookmarks and scrapers of metrics are set up once. */
+/** Stays the same across starts, so that bookmarks and metrics scrapers are set up once. */
 export async function openSecret(home: string): Promise<SecretOutcome> {
   const folder = gatewayFolder(home);
   await makeFolder(folder);
@@ -56,7 +56,7 @@ export type FindOutcome =
   /** `busy`: its process runs, but does not answer. `message`: one line, without a full stop. */
   | { readonly kind: "absent" | "busy" | "unsafe"; readonly message: string };
 
-/** Finds the gateway of this home. It must prove that it knows the secret, before a client sends it a key. */
+/** Finds the gateway of this home. It must prove that it knows the secret before a client sends it a key. */
 export async function findGateway(home: string): Promise<FindOutcome> {
   const record = await readRecord(home);
   if (record === undefined) return { kind: "absent", message: "no gateway is running" };
@@ -65,7 +65,7 @@ export async function findGateway(home: string): Promise<FindOutcome> {
   const nonce = randomBytes(32).toString("hex");
   const proof = await askProof(record.url, nonce);
   if (proof === undefined)
-    return { kind: "busy", message: `the gateway at ${record.url} (process ${record.pid}) does not answer` };
+    return { kind: "busy", message: `the gateway at ${record.url} (process ${record.pid}) is not responding` };
   return isSameSecret(proof, gatewayProof(secret.secret, nonce))
     ? { ...record, kind: "running", secret: secret.secret }
     : { kind: "unsafe", message: `what answers at ${record.url} is not the gateway of this home` };
@@ -83,7 +83,7 @@ export type HoldOutcome =
   | { readonly kind: "taken"; readonly message: string }
   | { readonly kind: "failed"; readonly message: string };
 
-/** One gateway for each home: it alone writes the spend book. A lock of a process that has ended does not count. */
+/** Allows one gateway per home, because only one process may write spend.json. A lock whose process has ended is ignored. */
 export async function holdPlace(home: string): Promise<HoldOutcome> {
   const deps = { now: () => millis(Date.now()), uuid: randomUUID };
   const acquired = await fileLeases({ deps, folder: gatewayFolder(home) }).acquire("gateway");
@@ -91,7 +91,7 @@ export async function holdPlace(home: string): Promise<HoldOutcome> {
   if (acquired.kind === "busy") {
     const other = await readRecord(home);
     const place = other === undefined ? `held by ${acquired.holder}` : `at ${other.url} (process ${other.pid})`;
-    return { kind: "taken", message: `a gateway runs already, ${place}` };
+    return { kind: "taken", message: `a gateway is already running, ${place}` };
   }
   const { pid } = process;
   const state = await lookAtProcess(pid);
@@ -101,7 +101,7 @@ export async function holdPlace(home: string): Promise<HoldOutcome> {
     const data = Buffer.from(`${JSON.stringify(record)}\n`);
     return replaceFile({ path: recordPath(home), data, sync: "unsynced" });
   };
-  // Where nobody answers, until it listens: whoever looks for it knows to wait.
+  // A placeholder address until the gateway listens, so that other commands wait instead of starting a second one.
   await announce("http://127.0.0.1:0");
   return {
     kind: "held",
@@ -115,7 +115,7 @@ export async function holdPlace(home: string): Promise<HoldOutcome> {
 
 /** Undefined if there is none, or if its process has ended. */
 async function readRecord(home: string): Promise<GatewayRecord | undefined> {
-  const text = await readSmallFile(recordPath(home), 4_096);
+  const text = await readSmallFile(recordPath(home), recordBytesMax);
   const record = text === undefined ? undefined : recordForm.safeParse(tryParseJson(text)).data;
   if (record === undefined) return undefined;
   return (await isAlive(record)) ? record : undefined;
@@ -133,3 +133,6 @@ async function askProof(url: string, nonce: string): Promise<string | undefined>
 }
 
 const proofForm = z.object({ proof: z.string() });
+
+/** The record has three short fields; a larger file is not one of ours. */
+const recordBytesMax = 4_096;

@@ -5,7 +5,7 @@ import type { CommandContext } from "../program/command.ts";
 import { askGateway } from "./ask-gateway.ts";
 import { findGateway } from "./gateway-place.ts";
 
-/** Asks the gateway of this home to close a conversation. `not-open` also if no gateway runs: then another program has it. */
+/** Asks the gateway of this home to close a conversation. Also `not-open` if no gateway is running: then another program has the session. */
 export async function releaseSession({ env }: Pick<CommandContext, "env">, session: string): Promise<ReleaseOutcome> {
   const found = await findGateway(homeFolder(env));
   if (found.kind !== "running") return "not-open";

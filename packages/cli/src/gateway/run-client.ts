@@ -11,10 +11,10 @@ export interface ClientProcess {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The terminal sends Ctrl-C to both programs: the client decides what it means. */
+/** The terminal sends Ctrl-C to both programs; the client decides what to do with it. */
 const ignore = (): void => undefined;
 
-/** Runs another program in our place: its terminal is ours, signals and its exit code are passed on. */
+/** Runs the client in this terminal and passes on signals and its exit code. */
 export function runClient({ env, cwd }: CommandContext, client: ClientProcess): Promise<Outcome> {
   return new Promise((resolve) => {
     const child = spawn(client.program, client.args, { cwd, env: { ...env, ...client.env }, stdio: "inherit" });

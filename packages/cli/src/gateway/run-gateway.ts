@@ -17,6 +17,7 @@ import { isPlainText, parseUpstreamUrl } from "@palimpsest/gateway/internal/upst
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
+import { quantity } from "../text/format.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { portInUse } from "../simulate/parse-cassette-options.ts";
 import { gatewayFolder, type GatewayHold, holdPlace, openSecret } from "./gateway-place.ts";
@@ -29,7 +30,7 @@ export interface GatewayFlags {
   readonly insecure: boolean;
 }
 
-/** The gateway in the foreground: until it is asked to end, and its running replies have ended. */
+/** Runs the gateway in the foreground until it is told to stop and the running replies have ended. */
 export async function runGateway(context: CommandContext, flags: GatewayFlags): Promise<Outcome> {
   const home = homeFolder(context.env);
   const input = configInput(context, flags);
@@ -90,8 +91,7 @@ async function serveUntilStopped(
   const spend = await SpendBook.open({
     folder: gatewayFolder(home),
     now: Date.now,
-    onError: (error) =>
-      say(`The spend book can't be written: ${error instanceof Error ? error.message : String(error)}`),
+    onError: (error) => say(`Can't write spend.json: ${error instanceof Error ? error.message : String(error)}`),
   });
   const log =
     config.log === undefined
@@ -99,7 +99,7 @@ async function serveUntilStopped(
       : openEventLog({
           path: config.log,
           now: Date.now,
-          onError: ({ message }) => say(`The log ends here: ${message}`),
+          onError: ({ message }) => say(`Event logging stopped: ${message}`),
         });
   const listeners = [(event: GatewayEvent) => announce(event, say), log?.onEvent, await openRecorder()];
   const onEvent = (event: GatewayEvent): void => {
@@ -115,7 +115,7 @@ async function serveUntilStopped(
     onEvent,
   });
   if (gateway.kind === "failed") return describeFailure(gateway, config);
-  // Before anyone knows the address: from then on no change of the config is missed.
+  // Start watching before announcing the address, so that no config change is missed.
   const follower = followConfig({
     path: configPath,
     read: readAgain,
@@ -125,11 +125,12 @@ async function serveUntilStopped(
   try {
     await place.announce(gateway.url);
     await out.write(`${gateway.url}\n`);
-    // Without the key that opens it: what is said here ends up in logs.
+    // Without the key: this line ends up in logs.
     say(`Status: ${gateway.url}/palimpsest/status (\`palimpsest gateway status\` prints the link with its key)`);
     say("Stop with Ctrl-C.");
     for (const address of Object.values(config.upstream))
-      if (address !== undefined && isPlainText(address)) say(`Keys go to ${address} as plain text: it has no TLS.`);
+      if (address !== undefined && isPlainText(address))
+        say(`Warning: ${address} has no TLS, so API keys are sent unencrypted.`);
     await untilAsked(() => follower.reload());
   } finally {
     follower.close();
@@ -140,7 +141,7 @@ async function serveUntilStopped(
   return exitCode.fine;
 }
 
-/** A file that comes later is read. One that was there and is gone changes nothing: users and keys must not vanish with it. */
+/** Picks up a config file created later. If the file is deleted, the config stays: users and keys must not vanish with it. */
 function configReader(input: ConfigInput): () => ConfigOutcome {
   let wasThere = false;
   return () => {
@@ -158,10 +159,7 @@ function configInput(
   if (upstream.kind === "failure") return upstream;
   const port = flags.port === undefined ? undefined : Number(flags.port);
   if (flags.port !== undefined && (!/^\d+$/.test(flags.port) || Number(port) > 65_535))
-    return usageError(
-      `${flags.port} is no port`,
-      "A port is a whole number from 0 to 65535; 0 takes any that is free.",
-    );
+    return usageError(`${flags.port} is not a port number`, "Use a number from 0 to 65535; 0 picks any free port.");
   const file: Pick<ConfigInput, "path" | "ifMissing"> =
     flags.config === undefined
       ? { path: join(homeFolder(env), "gateway.json"), ifMissing: "defaults" }
@@ -194,22 +192,35 @@ function parseUpstreams(
 function announce(event: GatewayEvent, say: (line: string) => void): void {
   switch (event.kind) {
     case "config-loaded": {
-      const later = event.afterRestart.length === 0 ? "" : ` After a restart: ${event.afterRestart.join(", ")}.`;
-      return say(`The config was read again. Changed: ${event.changed.join(", ") || "nothing"}.${later}`);
+      const { changed, afterRestart } = event;
+      const later = afterRestart.length === 0 ? "" : ` Restart the gateway to apply: ${afterRestart.join(", ")}.`;
+      return say(`Config reloaded: ${changed.join(", ") || "nothing"} changed.${later}`);
     }
     case "config-refused":
-      return say(`The config was not taken over: ${event.message}`);
+      return say(`The new config was rejected, the old one stays in effect: ${event.message}`);
     case "drain-start":
-      return event.running === 0 ? undefined : say(`${event.running} running; waiting for their end.`);
+      return event.running === 0
+        ? undefined
+        : say(`Waiting for ${quantity(event.running, "running request")} to finish. Press Ctrl-C again to stop now.`);
     case "failed-open":
-      return say(`A request of ${event.user} went on unchanged (${event.step}): ${event.message}`);
+      return say(
+        `Forwarded a request from ${event.user} unchanged: the gateway failed in step ${event.step} (${event.message}).`,
+      );
     case "bug":
-      return say(`A bug: ${event.message}`);
-    default:
+      return say(`Internal error: ${event.message}`);
+    case "listening":
+    case "request-start":
+    case "request-end":
+    case "refused":
+    case "malformed":
+    case "upstream":
+    case "reply-cost":
+    case "drain-end":
+      return undefined;
   }
 }
 
-/** Under this name an SDK registers itself with the API of OpenTelemetry. Without one, nothing is loaded. */
+/** OpenTelemetry SDKs register themselves under this name. If none has, nothing is loaded. */
 const sdkName = Symbol.for("opentelemetry.js.api.1");
 
 async function openRecorder(): Promise<GatewayListener | undefined> {
@@ -218,7 +229,7 @@ async function openRecorder(): Promise<GatewayListener | undefined> {
   return recordSpans();
 }
 
-/** SIGHUP reloads; SIGINT and SIGTERM end, and a second one ends at once. */
+/** SIGHUP reloads. SIGINT or SIGTERM stops; a second one kills the process, because nothing handles it any more. */
 function untilAsked(reload: () => void): Promise<void> {
   return new Promise((settle) => {
     const stop = (): void => {

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { projectPrefix } from "@palimpsest/gateway/internal/http/route";
 import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
+import { settingsBytesMax } from "./limits.ts";
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
-import { claudeSettingsFiles, settingsBytesMax } from "./client-upstream.ts";
+import { claudeSettingsFiles } from "./client-upstream.ts";
 import { gatewayFolder } from "./gateway-place.ts";
 import type { ClientProcess } from "./run-client.ts";
 
@@ -26,7 +27,7 @@ export interface ClientInput {
 
 type SetupOutcome = ({ readonly kind: "client"; readonly notices: readonly string[] } & ClientProcess) | Failure;
 
-/** How a client is told its base URL, for one process and without a change of its files. */
+/** Sets a client's base URL for one process, without changing its files. */
 export async function setUpClient(input: ClientInput): Promise<SetupOutcome> {
   const base = `${input.url}${projectPrefix(input.project)}`;
   switch (input.client) {
@@ -49,8 +50,8 @@ async function setUpClaude({ args, env, project }: ClientInput, base: string): P
   if (other !== undefined)
     return failure({
       code: exitCode.refused,
-      message: `with ${other} Claude Code does not use the Messages API itself`,
-      hint: `Unset ${other} to go through the gateway.`,
+      message: `with ${other} set, Claude Code does not call the Anthropic API directly`,
+      hint: `Unset ${other} to use the gateway.`,
     });
   const own = { ANTHROPIC_BASE_URL: base };
   const files = claudeSettingsFiles({ env, project });
@@ -67,7 +68,7 @@ function setUpOpencode({ args, env }: ClientInput, base: string): SetupOutcome {
   if (!isObject(given))
     return failure({
       code: exitCode.refused,
-      message: "OPENCODE_CONFIG_CONTENT holds no JSON object, so that the base URL can't be added to it",
+      message: "OPENCODE_CONFIG_CONTENT is not a JSON object, so the base URL can't be added to it",
       hint: "Correct it or unset it.",
     });
   const options = { options: { baseURL: `${base}/v1` } };
@@ -81,7 +82,7 @@ function setUpOpencode({ args, env }: ClientInput, base: string): SetupOutcome {
   };
 }
 
-/** A provider of its own, by options that stand before the user's, so that those win. */
+/** Adds a provider by options placed before the user's, so that the user's win. */
 function setUpCodex({ args, env }: ClientInput, base: string): SetupOutcome {
   const key = env["OPENAI_API_KEY"];
   const credentials = key ? 'env_key="OPENAI_API_KEY"' : "requires_openai_auth=true";
@@ -94,12 +95,12 @@ function setUpCodex({ args, env }: ClientInput, base: string): SetupOutcome {
     notices: key
       ? []
       : [
-          "OPENAI_API_KEY is not set: codex sends the key it has stored. A login with ChatGPT is for another API and can't go through the gateway.",
+          "OPENAI_API_KEY is not set, so codex uses its stored key. A ChatGPT login uses another API and does not work through the gateway.",
         ],
   };
 }
 
-/** pi has no variable for it, but loads a file that is named on its command line. */
+/** pi has no variable for its base URL, but loads an extension named on its command line. */
 async function setUpPi({ args, home }: ClientInput, base: string): Promise<SetupOutcome> {
   const folder = gatewayFolder(home);
   const path = join(folder, "pi-extension.js");

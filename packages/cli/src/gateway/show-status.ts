@@ -3,12 +3,13 @@ import { homeFolder } from "palimpsest/internal/store/files/project";
 import { z } from "zod";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
+import { rowsShown } from "./limits.ts";
 import { formatNumber, quantity, shortId } from "../text/format.ts";
 import { type Column, table } from "../text/table.ts";
 import { askGateway } from "./ask-gateway.ts";
 import { findGateway } from "./gateway-place.ts";
 
-/** What the running gateway says of itself. */
+/** Prints the status of the running gateway. */
 export async function showStatus({ env, out }: CommandContext, format: "text" | "json"): Promise<Outcome> {
   const found = await findGateway(homeFolder(env));
   if (found.kind !== "running")
@@ -20,7 +21,7 @@ export async function showStatus({ env, out }: CommandContext, format: "text" | 
   const answer = await askGateway({ ...found, path: "/palimpsest/status.json" });
   const parsed = answer?.status === 200 ? statusForm.safeParse(answer.value) : undefined;
   if (parsed?.success !== true)
-    return failure({ code: exitCode.machine, message: `the gateway at ${found.url} gave no status` });
+    return failure({ code: exitCode.machine, message: `the gateway at ${found.url} returned no status` });
   const page = `${found.url}/palimpsest/status#${found.secret}`;
   if (format === "json") await out.json({ url: found.url, pid: found.pid, page, ...parsed.data });
   else await out.write(renderStatus(parsed.data, { url: found.url, page }));
@@ -36,13 +37,14 @@ const rowForm = z.object({
   requests: z.number(),
   inputTokensSent: z.number(),
   inputTokensUsed: z.number(),
-  savedUsd: z.number(),
+  savedUsd: z.number().nullable(),
   edits: z.number(),
   windowShareMax: z.number(),
   lastAt: z.number(),
+  since: z.number(),
 });
 
-/** A gateway of another version may say more. */
+/** Loose: a gateway of another version may send more fields. */
 const statusForm = z.looseObject({
   version: z.string(),
   startedAt: z.number(),
@@ -61,12 +63,13 @@ const statusForm = z.looseObject({
       lastAt: z.number().optional(),
     }),
   ),
-  spendToday: z.array(z.object({ user: z.string(), usd: z.number() })),
+  spendToday: z.array(z.object({ user: z.string(), usd: z.number().nullable(), unpriced: z.number() })),
   totals: z.object({
     conversations: z.number(),
     inputTokensSent: z.number(),
     inputTokensUsed: z.number(),
-    savedUsd: z.number(),
+    savedUsd: z.number().nullable(),
+    savedUnknown: z.number(),
     edits: z.number(),
     windowShareMax: z.number(),
   }),
@@ -77,28 +80,39 @@ const statusForm = z.looseObject({
 function renderStatus(status: GatewayStatus, { url, page }: { readonly url: string; readonly page: string }): string {
   const { requests, running, ownErrors, failedOpen, conversations } = status;
   const problems = [
-    ...(ownErrors === 0 ? [] : [`${quantity(ownErrors, "error")} of its own`]),
-    ...(failedOpen === 0 ? [] : [`${formatNumber(failedOpen)} passed unchanged after a failure`]),
+    ...(ownErrors === 0 ? [] : [quantity(ownErrors, "gateway error")]),
+    ...(failedOpen === 0 ? [] : [`${quantity(failedOpen, "request")} forwarded unchanged after a gateway error`]),
   ];
   const lines = [
-    `${url}  ${[quantity(requests, "request"), `${formatNumber(running)} running`, ...problems].join(", ")}`,
+    url,
+    `since its start, ${formatSince(status)}: ${[quantity(requests, "request"), `${formatNumber(running)} running`, ...problems].join(", ")}`,
     status.summary,
     ...status.upstream.map(
       ({ api, address, health, lastStatus, lastFailure }) =>
-        `${api}: ${health === "unknown" ? "not asked yet" : health}${describeLast(lastFailure ?? lastStatus)}  ${address}`,
+        `${api}: ${health === "unknown" ? "not used yet" : health}${describeLast(lastFailure ?? lastStatus)}  ${address}`,
     ),
-    ...status.spendToday.filter(({ usd }) => usd > 0).map(({ user, usd }) => `${user}: ${formatDollars(usd)} today`),
+    ...status.spendToday.filter(({ usd }) => usd !== 0).map((spend) => describeSpend(spend)),
     ...(conversations.length === 0 ? [] : ["", table(columns, conversations.slice(0, rowsShown).map(toCells))]),
     `Page: ${page}`,
   ];
   return `${lines.join("\n")}\n`;
 }
 
+const describeSpend = ({ user, usd, unpriced }: GatewayStatus["spendToday"][number]): string => {
+  const others = unpriced === 0 ? "" : `${quantity(unpriced, "reply")} without a known price`;
+  if (usd === null) return `${user}: cost not known today (${others})`;
+  return `${user}: ${formatDollars(usd)} today${others === "" ? "" : `, plus ${others}`}`;
+};
+
+/** By the gateway's clock. */
+const formatSince = ({ startedAt }: GatewayStatus): string =>
+  `${new Date(startedAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
 const columns: readonly Column[] = [
   { title: "session" },
   { title: "client" },
   { title: "requests", align: "right" },
-  { title: "largest, of the window", align: "right" },
+  { title: "largest request (% of window)", align: "right" },
   { title: "edits", align: "right" },
   { title: "saved", align: "right" },
   { title: "project" },
@@ -115,4 +129,3 @@ const toCells = (row: GatewayStatus["conversations"][number]): readonly string[]
 ];
 
 const describeLast = (last: string | number | undefined): string => (last === undefined ? "" : ` (${last})`);
-const rowsShown = 20;

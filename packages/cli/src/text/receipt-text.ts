@@ -251,14 +251,16 @@ const factsInMetadata = (metadata: BoundaryMetadata): Omit<BoundaryFacts, "token
   chain: metadata.chain,
 });
 
-/** What came back, edit by edit, and what that costs. */
+/** What came back, or is done again, edit by edit, and what that costs. */
 export function undoReportText(
-  { said, edits, receipts }: Extract<UndoOutcome, { kind: "undone" }>,
+  { said, edits, receipts, redone }: Extract<UndoOutcome, { kind: "undone" }>,
   style: Style,
 ): string {
-  const texts = edits.map(({ edit, id }, at) => {
+  const verb = redone === undefined ? "undone" : "done again";
+  const texts = edits.map((undone, at) => {
+    const { edit, id } = redone ?? undone;
     const receipt = receipts[at];
-    return `undone: ${edit.type} ${joinLines(id)}\n${receipt === undefined ? "" : receiptText(receipt, style)}`;
+    return `${verb}: ${edit.type} ${joinLines(id)}\n${receipt === undefined ? "" : receiptText(receipt, style)}`;
   });
   return [...said.map((line) => `${joinLines(line)}\n`), ...texts].join("");
 }

@@ -1,4 +1,7 @@
 import type { Block, Message } from "palimpsest/internal/schema/block";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { syncSettingName } from "palimpsest/internal/transcript/draft";
+import type { View } from "palimpsest/internal/transcript/fold";
 import { isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { joinLines } from "./format.ts";
 import type { Style } from "./style.ts";
@@ -55,6 +58,34 @@ function shortenText(value: string): string {
     : `${shown}… (${value.length - shown.length} more characters; --full shows them)`;
 }
 
-/** The way out of a view that can't be sent because of open calls. */
-export const openCallsAdvice =
+const openCallsAdvice =
   "Nothing has to be done: when the session goes on, a repair entry freezes a synthetic error result for each of them.";
+const clientCallsAdvice = "Nothing has to be done: the client sends the result with its next request.";
+
+/** Whether a session can be sent as it is, for the user. */
+interface SendState {
+  readonly text: string;
+  readonly look: "green" | "yellow";
+  readonly advice?: string | undefined;
+}
+
+/** `hasClient`: whole lists of another program made the session, which brings the results of its calls. */
+export function describeSendState(
+  { sendable, why }: Pick<View, "sendable" | "why">,
+  { hasClient }: { readonly hasClient: boolean },
+): SendState {
+  if (sendable) return { text: "sendable", look: "green" };
+  const reason = joinLines(why?.text ?? "");
+  if (why?.code !== "open-calls") return { text: `not sendable: ${reason}`, look: "yellow" };
+  return {
+    text: reason.replace(/^it /, ""),
+    look: "yellow",
+    advice: hasClient ? clientCallsAdvice : openCallsAdvice,
+  };
+}
+
+/** Whether another program's lists made the session: through the gateway, or by `context.sync`. */
+export const hasClientLists = (entries: readonly Entry[]): boolean =>
+  entries.some(
+    (entry) => entry.kind === "edit" && entry.edit.type === "setting" && entry.edit.name === syncSettingName,
+  );

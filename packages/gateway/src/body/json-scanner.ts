@@ -138,7 +138,7 @@ function skipNumber(bytes: Uint8Array, at: number): number {
   return skipDigits(bytes, sign === plus || sign === minus ? at + 2 : at + 1);
 }
 
-/** At least one. */
+/** Skips one or more digits. */
 function skipDigits(bytes: Uint8Array, at: number): number {
   if (!isDigit(bytes[at])) return invalid;
   while (isDigit(bytes[at])) at += 1;

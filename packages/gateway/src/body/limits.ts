@@ -1,10 +1,10 @@
 /**
- * Values nested in values. Requests have about ten; a schema of a tool may have some tens. Deeper ones would end the stack
- * of functions that walk a value, so such a body is not read and passes as it is.
+ * Nesting depth. Requests have about ten levels; a tool's schema may have tens. Deeper values could overflow the stack of
+ * functions that walk them, so such a body is not parsed and passes unchanged.
  */
 export const depthMax = 500;
 
-/** Bytes that are compared at once: large enough that the call costs nothing, small enough that a difference is found soon. */
+/** Bytes compared at once: large enough to make the cost of the call negligible, small enough to find a difference soon. */
 export const comparedBytes = 65_536;
 
 /** Below this, a loop over the bytes finds a difference sooner than another comparison. */

@@ -45,12 +45,12 @@ export interface KnownObject {
 }
 
 /**
- * Finds the places of the object that the bytes are, with nothing but space around it; undefined if they are not valid.
+ * Finds where the parts of a JSON object are in the bytes. Undefined if the bytes are not one valid object.
  *
  * With a `previous` object, values are compared with those of the same name or index first, and only those that differ are
- * scanned. That is sound at every place, because it is done where a value begins and only with objects, lists and strings:
- * they end where their bytes end, whatever follows. A comparison ends at the first difference, before which the bytes have to
- * be read anyway: so the cost grows with the length of the body alone, whatever the two bodies are.
+ * scanned. This is safe because only objects, arrays and strings are compared, from their first byte: unlike a number, they
+ * can't continue past their closing byte. A comparison stops at the first difference, and the bytes before it have to be read
+ * anyway, so the cost is linear in the length of the body, whatever the two bodies are.
  */
 export function findPlaces(
   bytes: Buffer,

@@ -46,8 +46,8 @@ export class CacheMarks {
   }
 
   /**
-   * After an edit of the list. The provider finds what it holds only near a mark, and the client's stand at the end: what is
-   * unchanged before the cut would be written again. So the list is marked where the context plans it, for the client's
+   * After an edit of the list. The provider looks up cached prefixes only near a mark, and the client's marks are at the end.
+   * After an edit the unchanged part before it would therefore be written again. So the list is marked where the context plans it, for the client's
    * lifetime, and the client's other marks make way if there are more than four. Undefined if the client marks something
    * else than its list: then it wants the list uncached.
    */

@@ -28,7 +28,7 @@ const line = z.object({
 type LogLine = z.infer<typeof line>;
 
 /**
- * Which conversations there are, on disk: so that a client that goes on after the gateway was started again is recognised.
+ * The known conversations, on disk, so that clients are recognised after the gateway restarts.
  * Digests only, no content. A line adds to what earlier lines say of a conversation; a line that a crash cut off is ignored.
  * Lists behind the first are written a moment later, together: if a crash loses one, the list before it finds the
  * conversation too.

@@ -115,9 +115,8 @@ export class ConversationTools {
   }
 
   /**
-   * The elements in front of the list, as they are sent. If the client has its tools there and none in the field, ours are
-   * behind them: that the API takes functions in such a list is documented by the types of its SDK, that it takes them in the
-   * field beside such a list is not.
+   * The elements in front of the list, as they are sent. If the client has its tools there and none in the field, ours come
+   * after them. The SDK's types document functions inside this list; they do not document a `tools` field next to it.
    */
   lead(elements: readonly BodyElement[], tools: Json | undefined): readonly (BodyElement | Uint8Array)[] {
     if (isArray(tools) && tools.length > 0) return elements;

@@ -177,7 +177,7 @@ export class Conversations implements GatewayState {
         onEvent: (event) => onEvent?.(id, event),
         summarizer,
       }),
-      row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client }),
+      row: this.#rows.get(id) ?? newRow({ id, user, project, client: facts?.client, since: this.#deps.now() }),
       newest: undefined,
       lastSent: undefined,
       running: 0,
@@ -258,7 +258,7 @@ const serverFields = ["previous_response_id", "conversation"];
 /** Rows that the status shows. */
 const rowsMax = 20_000;
 
-const newRow = (facts: Pick<ConversationRow, "id" | "user" | "project" | "client">): MutableRow => ({
+const newRow = (facts: Pick<ConversationRow, "id" | "user" | "project" | "client" | "since">): MutableRow => ({
   ...facts,
   model: "",
   requests: 0,

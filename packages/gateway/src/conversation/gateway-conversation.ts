@@ -90,8 +90,9 @@ export interface PreparedBody extends WrittenBody {
  *   prepare ──▶ (sent upstream) ──▶ record … ──own calls──▶ answer ──▶ next ──▶ (sent) …
  *           ──refused──▶ refused ──▶ next
  *
- * A client may send a request before it has the reply to another one. The newest request has the context: what an earlier
- * one does from then on rejects, and its reply is not recorded; the client's next list brings it.
+ * A client may send a request before it has the reply to another one. Only the newest request may use the
+ * context. Calls made for an earlier request reject from then on, and its reply is not recorded; the client's next request
+ * contains it.
  */
 export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
@@ -170,8 +171,9 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /**
-   * Whether something plainer can be sent instead. A refusal that names nothing in the request is no reason to shorten a
-   * conversation that is still whole: the client's own request tells whether it was for anything of ours.
+   * Reduces the conversation after a refusal; returns whether another request can be sent. If the refusal names no part of
+   * the request and nothing has been reduced yet, it returns false: sending the original request shows whether the gateway
+   * caused it.
    */
   refused(body: RequestBody, error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
     return this.#inTurn(async () => {

@@ -40,7 +40,7 @@ export const joinedRepliesMax = 20_000;
 /** Characters of the list of memories or of one memory that a call shows: about 5,000 tokens. */
 export const memoryCharsMax = 20_000;
 
-/** Memories that a search names. */
+/** Memories that a search names: one line each, and lower ranks rarely match. */
 export const memoryHitsMax = 10;
 
 /** Characters of a memory that a model saves: one fact, not a file. */
@@ -68,7 +68,7 @@ export const deferAfterConversations = 3;
 /** Tools that one search loads: a definition has hundreds of tokens. */
 export const foundToolsMax = 5;
 
-/** Programs of users whose use of tools is remembered. */
+/** Pairs of user and program whose tool use is remembered; the oldest is forgotten. A pair takes a few KB. */
 export const toolUsersMax = 1_000;
 
 /** Tools of one program that are remembered; others are never deferred. */
@@ -77,5 +77,5 @@ export const usedToolsMax = 1_000;
 /** Conversations whose deferred tools are remembered. One that is older would read its tools from no cache anyway. */
 export const deferredConversationsMax = 20_000;
 
-/** Lines that are added to the book of tools before it is written anew. */
+/** Lines appended to tools.jsonl before it is rewritten: about 1 MB, read in milliseconds at a start. */
 export const toolBookLinesSpare = 5_000;

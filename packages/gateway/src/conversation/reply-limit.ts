@@ -18,13 +18,13 @@ interface ReplyLimitInput {
 }
 
 /**
- * Only if the reply would not fit. A budget for thinking has to stay below the limit; it is halved, because each other
- * budget breaks the cache of the messages, while the room is another one with each request.
+ * Lowers the reply limit if the reply would not fit. A thinking budget must stay below the limit. It is halved rather than
+ * fitted exactly: every new value invalidates the message cache, and the free room changes with each request.
  */
 export function fitReplyLimit({ asked, thinking, fittingTokens }: ReplyLimitInput): FieldChanges {
   if (asked === undefined || asked.value <= fittingTokens) return {};
   const budget = isObject(thinking) ? thinking["budget_tokens"] : undefined;
-  // One that is not below the client's own limit either is allowed to be above it.
+  // If the client's own budget already exceeds its limit, the API evidently allows that.
   if (!isObject(thinking) || typeof budget !== "number" || budget >= asked.value)
     return { [asked.name]: fittingTokens };
   const limit = Math.min(asked.value, Math.max(fittingTokens, 2 * thinkingTokensMin));

@@ -94,7 +94,7 @@ const calledNames = (element: JsonObject): readonly string[] =>
 const findTools = (deferred: readonly JsonObject[]): OwnTool => ({
   definition: {
     name: "find_tools",
-    description: `Loads tools that are not shown here, so that they can be called. Give their names, or words that say what is needed. There are: ${deferred.map(toolName).join(", ")}.`,
+    description: `Loads tools that are not shown here, so that they can be called. Pass tool names, or a query. Available: ${deferred.map(toolName).join(", ")}.`,
     input_schema: {
       type: "object",
       properties: {
@@ -110,7 +110,7 @@ const findTools = (deferred: readonly JsonObject[]): OwnTool => ({
     const references = found
       .slice(0, foundToolsMax)
       .map((tool): ToolReference => ({ type: "tool_reference", tool_name: toolName(tool) }));
-    return Promise.resolve(references.length > 0 ? references : "No tool has to do with that.");
+    return Promise.resolve(references.length > 0 ? references : "No matching tool.");
   },
 });
 

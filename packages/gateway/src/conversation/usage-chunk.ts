@@ -4,8 +4,8 @@ import type { RequestBody } from "../body/request-body.ts";
 import type { FieldChanges } from "../body/write-body.ts";
 
 /**
- * A streamed chat completion says its usage only if it is asked to. The gateway asks, for what the user has spent, and keeps the
- * answer from a client that did not. Nothing, if the client asked or the reply says it anyway.
+ * A streamed chat completion reports its usage only on request. The gateway asks for it to compute the cost and hides it from
+ * a client that did not ask. Returns no change if the client asked itself or the API always reports usage.
  */
 export function missingUsage(provider: Provider, body: RequestBody): FieldChanges {
   if (provider !== "openai-chat" || body.field("stream") !== true) return {};

@@ -18,8 +18,8 @@ export interface ChargedPassDeps {
 }
 
 /**
- * Sends a request of a model API on as it is, and charges its user for the reply. Refused is what a user may not do with the
- * operator's key or money: see `ClientAccount`.
+ * Sends a request of a model API on as it is, and charges its user for the reply. Refuses what a user may
+ * not do with the operator's key or budget: see `ClientAccount`.
  */
 export async function passCharged(deps: ChargedPassDeps, request: ClientRequest, reply: ClientReply): Promise<void> {
   const { provider, body, account, operation, user } = request;
@@ -34,7 +34,7 @@ export async function passCharged(deps: ChargedPassDeps, request: ClientRequest,
     return await sendError(reply, {
       provider,
       error: "not-found",
-      message: "The gateway has no such response or conversation of this user: send the whole list.",
+      message: "Unknown previous_response_id or conversation for this user; send the full message list.",
     });
   const model = textField(fields, "model");
   if (await refuseUnpriced(deps, { request, reply, model })) return;
@@ -47,7 +47,7 @@ export async function passCharged(deps: ChargedPassDeps, request: ClientRequest,
   deps.onEvent(replyCost(user, figures));
 }
 
-/** Whether the request was answered: a limit of spend can't be kept for a model whose price is unknown. */
+/** Refuses a model without a known price if the user has a spend limit. Returns true if it refused. */
 export async function refuseUnpriced(
   { prices }: Pick<ChargedPassDeps, "prices">,
   {
@@ -61,7 +61,7 @@ export async function refuseUnpriced(
     provider,
     error: "unpriced-model",
     message:
-      "The price of this model is not known, and you have a limit of spend: the operator can set `prices` in the config.",
+      "This model has no known price, and your spending is limited. The operator can add it to `prices` in the config.",
   });
   return true;
 }

@@ -50,15 +50,15 @@ export interface ExchangeOptions {
 }
 
 /**
- * Requests pass through the context of their conversation, and replies back as they are.
+ * Sends each request through its conversation's context and relays the reply unchanged.
  *
  *   read ──▶ find ──▶ prepare ──▶ send ──2xx──▶ relay ──▶ done
  *                                  ▲  │            └─own calls─▶ answer ─┐
  *                                  │  └─400, 413─▶ plainer ──────────────┤
  *                                  └─────────────────────────────────────┘
  *
- * Whatever fails of ours, the client's own request is sent instead: also in the middle of a reply, when an own call can't be
- * answered, because nothing else ends the client's message. Its reply is not recorded; the client's next list brings it.
+ * If the gateway fails at any step, it sends the client's original request instead, even in the middle of a reply: only another
+ * reply can complete the client's message. That reply is not recorded; the client's next request contains it.
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories(deps.heldLog);

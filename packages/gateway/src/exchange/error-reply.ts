@@ -61,7 +61,7 @@ const formByError: Readonly<Record<OwnError, ErrorForm>> = {
   "upstream-timeout": { status: 504, anthropic: "timeout_error", openai: "server_error", code: "upstream_timeout" },
 };
 
-/** An error of ours in the provider's own form, so that every client can read it. */
+/** A gateway error in the provider's format, so that every client can read it. */
 export interface ErrorReply {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -93,7 +93,7 @@ export function errorReply({ provider, error, message, retryAfter }: ErrorReplyI
       // Says who answered: the same status may come from the upstream.
       "x-palimpsest-error": error,
       ...(retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter)) }),
-      // A retry can't help before the day is over, or the config is changed. The SDKs of both providers know this header.
+      // A retry can't help before midnight or a config change. The SDKs of both providers obey this header.
       ...(error === "spend-limit" || error === "loop" ? { "x-should-retry": "false" } : {}),
     },
     body,
@@ -112,5 +112,14 @@ export async function sendError(reply: ClientReply, input: ErrorReplyInput): Pro
 export const failureReply = (provider: Provider, { why, message }: UpstreamFailure): ErrorReplyInput => ({
   provider,
   message,
-  error: why === "absent" ? "not-found" : why === "timeout" ? "upstream-timeout" : "upstream-unreachable",
+  error: errorByWhy[why],
 });
+
+const errorByWhy: Readonly<Record<UpstreamFailure["why"], OwnError>> = {
+  absent: "not-found",
+  timeout: "upstream-timeout",
+  unreachable: "upstream-unreachable",
+  reset: "upstream-unreachable",
+  // The client went away, so nobody reads this error.
+  cancelled: "upstream-unreachable",
+};

@@ -1,6 +1,7 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { tokens, type Tokens } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
+import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
@@ -77,8 +78,9 @@ export class ExchangeAccount {
     await stored;
     const { conversation, row } = this.#input.open;
     const context = await conversation.context?.catch(() => undefined);
-    // What the client itself took back is no work of ours.
-    if (context !== undefined) row.edits = context.receipts().filter(({ by }) => by === "engine").length;
+    // Edits caused by the client's own rewinds don't count.
+    const isCounted = ({ by, at }: RecordedEdit): boolean => by === "engine" && Date.parse(at) >= row.since;
+    if (context !== undefined) row.edits = context.receipts().filter(isCounted).length;
   }
 
   /** The client sent its list once, also if upstream was asked several times. */
@@ -92,7 +94,9 @@ export class ExchangeAccount {
     row.inputTokensSent += wholeTokens;
     const windowTokens = this.#sent?.windowTokens ?? Infinity;
     row.windowShareMax = Math.max(row.windowShareMax, wholeTokens / windowTokens);
-    row.savedUsd += savedNanos(figures, { wholeTokens, lastSent, now: now(), prices }) / 1e9;
+    const isUnknown = figures.nanos === null && wholeTokens !== figures.inputTokens;
+    const saved = savedNanos(figures, { wholeTokens, lastSent, now: now(), prices });
+    row.savedUsd = isUnknown || row.savedUsd === null ? null : row.savedUsd + saved / 1e9;
     if (isFirst) open.lastSent = { tokens: wholeTokens, at: now() };
   }
 

@@ -12,8 +12,8 @@ export interface HeldExchangeDeps extends ChargedPassDeps {
 }
 
 /**
- * Requests that hold only what is new become whole ones and go through `exchange` like any other, and the client can go on
- * from their replies. What only the upstream has passes as it is: what is kept there can't be made smaller.
+ * Expands requests that contain only new messages to the full list, sends them through `exchange`, and stores the reply so
+ * that the client can continue from it. If only the upstream has the history, the request passes unchanged: it can't be reduced.
  */
 export const heldExchange =
   (deps: HeldExchangeDeps, exchange: Exchange): Exchange =>
@@ -52,7 +52,7 @@ export const heldExchange =
     }
   };
 
-/** What is not known may be of an earlier run of the gateway. */
+/** An unknown id may come from before a restart. */
 async function findHistory(deps: HeldExchangeDeps, request: ClientRequest): Promise<ReturnType<typeof openHistory>> {
   const held = openHistory(deps, request);
   if (held.kind !== "not-found" && held.kind !== "elsewhere") return held;

@@ -1,6 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { forwardHeaders } from "../upstream/headers.ts";
-import type { Upstream, UpstreamFailure, UpstreamRequest } from "../upstream/upstream.ts";
+import { type Upstream, UpstreamBroken, type UpstreamFailure, type UpstreamRequest } from "../upstream/upstream.ts";
 import { type ErrorReplyInput, failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 
@@ -56,11 +56,8 @@ function streamHeaders({ headers, body }: PassedRequest): ReturnType<typeof forw
 }
 
 const brokenWhy = (error: unknown): UpstreamFailure["why"] => {
-  if (error instanceof Error && "why" in error) {
-    const { why } = error;
-    if (why === "timeout" || why === "cancelled") return why;
-  }
-  return "reset";
+  if (!(error instanceof UpstreamBroken)) return "reset";
+  return error.why === "timeout" || error.why === "cancelled" ? error.why : "reset";
 };
 
 /** The provider whose upstream a request of no known path is for. */

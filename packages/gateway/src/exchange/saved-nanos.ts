@@ -14,11 +14,10 @@ export interface SavedInput {
 }
 
 /**
- * What the client's own request would have cost more than the one that was sent: an estimate, below 0 if an edit made the
- * provider's cache useless and that cost more than it saved.
+ * Estimates how much more the original request would have cost. Negative if an edit invalidated more cache than it saved.
  *
- * Without the gateway, all that the client had sent before would have been read from the cache, as long as the provider keeps
- * it, and the rest written. A reply that used no cache would not have used it for more either.
+ * Assumes that, without the gateway, everything the client had sent before would be a cache read while the provider keeps it,
+ * and the rest a cache write. If the reply used no cache, the original request would not have either.
  */
 export function savedNanos(
   { model, usage }: Pick<ReplyFigures, "model" | "usage">,

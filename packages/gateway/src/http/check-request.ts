@@ -15,7 +15,7 @@ export interface AllowedNames {
 
 export const loopbackNames = ["127.0.0.1", "localhost", "[::1]"] as const;
 
-/** If there are two of them, two servers may each take another. */
+/** Two servers could each use a different copy of these, so each may appear only once. */
 const singleHeaders: ReadonlySet<string> = new Set([
   "host",
   "content-length",
@@ -27,30 +27,36 @@ const singleHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A page in a browser can reach this address, and by a name of its own that leads here even read the answers. It can change
- * neither Host nor Origin. The parser has refused malformed heads before.
+ * Protects against browsers: a web page can reach this address, and by DNS rebinding even read the answers, but it can't
+ * forge Host or Origin. The HTTP parser has already rejected malformed headers.
  */
 export function checkRequest(
   { headers, rawHeaders, httpVersion }: Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion">,
   { hosts, origins }: AllowedNames,
 ): Refusal | undefined {
-  if (httpVersion !== "1.1") return { error: "wrong-request", message: "Speak HTTP/1.1." };
+  if (httpVersion !== "1.1") return { error: "wrong-request", message: "Only HTTP/1.1 is supported." };
   const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
   const double = names.find((name, at) => singleHeaders.has(name) && names.indexOf(name) !== at);
-  if (double !== undefined) return { error: "wrong-request", message: `The header ${double} stands there twice.` };
+  if (double !== undefined) return { error: "wrong-request", message: `The ${double} header appears twice.` };
   const encoding = headers["transfer-encoding"];
   if (encoding !== undefined && (encoding.toLowerCase() !== "chunked" || headers["content-length"] !== undefined))
-    return { error: "wrong-request", message: "A body is either chunked or has a content-length." };
+    return {
+      error: "wrong-request",
+      message: "A body must be sent either chunked or with a content-length.",
+    };
   const host = headers.host?.toLowerCase().replace(/:\d{1,5}$/, "");
   if (host === undefined || !hosts.has(host))
-    return { error: "forbidden", message: "This Host is not served here: use the address that the gateway prints." };
+    return { error: "forbidden", message: "Unknown Host header: use the address that the gateway prints." };
   const { origin } = headers;
   if (origin !== undefined && !origins.has(origin.toLowerCase()))
-    return { error: "forbidden", message: "Requests of web pages (Origin) are refused unless the config allows them." };
+    return {
+      error: "forbidden",
+      message: "Requests from web pages are refused unless the config lists their Origin in `origins`.",
+    };
   return undefined;
 }
 
-/** Not if it came through a proxy on this machine, as far as the proxy shows itself. */
+/** False if it came through a proxy on this machine, as far as the proxy's headers show. */
 export function isOnThisMachine({ headers, socket }: Pick<IncomingMessage, "headers" | "socket">): boolean {
   const host = headers.host?.toLowerCase().replace(/:\d{1,5}$/, "");
   return (
@@ -64,6 +70,6 @@ const loopbackAddress = /^(?:::ffff:)?127\.|^::1$/;
 
 const proxyHeaders = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
-/** HTTP/2 without TLS is offered by some clients, who go on if nobody answers; a WebSocket client waits. */
+/** Other upgrades are ignored: clients that offer HTTP/2 without TLS go on with HTTP/1.1, but a WebSocket client waits for an answer. */
 export const asksForWebSocket = ({ headers }: Pick<IncomingMessage, "headers">): boolean =>
   (headers.upgrade ?? "").toLowerCase().includes("websocket");

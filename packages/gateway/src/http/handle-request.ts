@@ -28,7 +28,7 @@ export interface HandlerDeps {
   readonly stalledMs?: number | undefined;
   /** Paths of the config that pass for all users: see `isPathAllowed`. */
   readonly paths?: (() => readonly string[]) | undefined;
-  /** What this gateway sends with its own requests: one of them that comes back must not be sent again. */
+  /** Sent with every upstream request. A request that arrives with it has looped and is refused. */
   readonly hop?: string | undefined;
 }
 
@@ -38,9 +38,9 @@ export interface HttpPair {
 }
 
 /**
- * The way of a request; each step may answer it:
+ * The steps of a request; each may answer it:
  *
- *   head is clear, Host and Origin are ours → no WebSocket (426) → path → own page
+ *   headers, Host and Origin are valid (400, 403) → no WebSocket (426) → path → own page
  *     → user by key (401) → limits (429) → body (408, 413) → exchange, or passed on
  */
 export class RequestHandler {
@@ -53,7 +53,7 @@ export class RequestHandler {
     this.#deps = deps;
   }
 
-  /** Requests that are not answered to their end. */
+  /** Requests whose reply is not finished. */
   get running(): ReadonlySet<ServerResponse> {
     return this.#running;
   }
@@ -78,19 +78,19 @@ export class RequestHandler {
     const refuse = (error: OwnError, message: string): void => this.#refuse(pair, { provider, error, message });
     const refusal = checkRequest(request, names());
     if (refusal !== undefined) return refuse(refusal.error, refusal.message);
-    if (asksForWebSocket(request)) return refuse("upgrade", "This gateway speaks no WebSocket: use HTTP.");
+    if (asksForWebSocket(request)) return refuse("upgrade", "WebSocket is not supported; use HTTP.");
     if (this.#deps.hop !== undefined && request.headers[hopHeader] === this.#deps.hop)
-      return refuse("loop", "This gateway is its own upstream: its config names its own address.");
+      return refuse("loop", "Request loop: the upstream in the gateway's config is the gateway itself.");
     if (route.kind === "wrong") return refuse("wrong-request", route.message);
     if (route.kind === "absent") return refuse("not-found", "The gateway has no such page.");
     if (route.kind === "own") return servePage(route.page, pair);
-    if (this.#isDraining) return refuse("draining", "The gateway is about to end: try again.");
+    if (this.#isDraining) return refuse("draining", "The gateway is shutting down; try again.");
     this.#running.add(response);
     response.once("close", () => this.#running.delete(response));
     this.#answer(pair, { route, provider }).catch((error: unknown) => {
       this.#deps.onEvent({ kind: "bug", message: describeError(error) });
       if (response.headersSent) response.destroy();
-      else refuse("bug", "The gateway failed.");
+      else refuse("bug", "Internal error in the gateway.");
     });
   }
 
@@ -99,13 +99,17 @@ export class RequestHandler {
     const { request, response } = pair;
     const user = users.identify(request.headers, provider === "anthropic" ? "anthropic" : "openai");
     if (user.kind === "unknown")
-      return this.#refuse(pair, { provider, error: "unknown-key", message: "This gateway does not know the key." });
+      return this.#refuse(pair, { provider, error: "unknown-key", message: "Unknown gateway key." });
     const account = users.account(user.name, provider === "anthropic" ? "anthropic" : "openai");
     if (
       route.kind === "pass" &&
       !isPathAllowed({ method: request.method, route, account, paths: this.#deps.paths?.() })
     )
-      return this.#refuse(pair, { provider, error: "forbidden", message: "The operator has not opened this path." });
+      return this.#refuse(pair, {
+        provider,
+        error: "forbidden",
+        message: "You may not use this path. The operator can allow it with `paths` in the config.",
+      });
     const admission = users.admit(user.name);
     if (admission.kind !== "admitted") return this.#refuse(pair, { provider, error: admission.kind, ...admission });
     const operation: RequestOperation = route.kind === "exchange" ? route.operation : "pass";
@@ -229,11 +233,13 @@ interface Admitted extends Target {
   readonly signal: AbortSignal;
 }
 
+const mebibyte = 2 ** 20;
+
 const bodyRefusals = {
-  slow: { error: "slow-body", message: "The body came too slowly." },
+  slow: { error: "slow-body", message: `The request body stalled for ${bodyIdleMsMax / 1_000} seconds.` },
   "too-large": {
     error: "too-large",
-    message: "The body is larger than the gateway takes (32 MB; 512 MB on paths that it passes on).",
+    message: `The request body is too large: the limit is ${bodyBytesMax / mebibyte} MB, or ${passedBodyBytesMax / mebibyte} MB on paths that are passed on.`,
   },
 } as const;
 
@@ -243,7 +249,7 @@ const describeRefusal = (why: keyof typeof bodyRefusals | undefined): Refusal | 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
-/** A connection that is closed while its client still writes is reset, and the client never reads why. */
+/** Closing a connection while the client still writes resets it, and the client never reads the refusal. */
 function dropRest(request: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, lingerMs);

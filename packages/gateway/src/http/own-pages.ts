@@ -12,7 +12,7 @@ export interface OwnPagesDeps {
   readonly metrics: Metrics;
   readonly state: GatewayState;
   readonly users: UserRegistry;
-  /** Whoever knows it may see all. Without one nobody may. */
+  /** A caller who knows it may see everything. Without one, nobody may. */
   readonly secret: string | undefined;
   readonly isDraining: () => boolean;
 }
@@ -54,7 +54,7 @@ export function serveOwnPage(
   }
 }
 
-/** For `palimpsest undo` and its like. `POST /palimpsest/release?session=<id>`. */
+/** Used by commands that edit a session, such as `palimpsest undo`. `POST /palimpsest/release?session=<id>`. */
 async function release({ state }: OwnPagesDeps, http: HttpPair): Promise<void> {
   const session = new URLSearchParams(http.request.url?.split("?")[1]).get("session") ?? "";
   const outcome = await state.release?.(session).catch(() => undefined);
@@ -78,7 +78,7 @@ function findViewer(deps: OwnPagesDeps, http: HttpPair): { readonly user: string
 const refuse = (http: HttpPair): void =>
   sendJson(http, {
     status: 401,
-    value: { error: "Send the gateway's secret, or your key: `Authorization: Bearer …`." },
+    value: { error: "Unauthorized: send the gateway's secret or your gateway key as `Authorization: Bearer …`." },
   });
 
 const sendJson = (http: HttpPair, { status, value }: { readonly status: number; readonly value: unknown }): void =>

@@ -35,7 +35,7 @@ const methodsByPage: ReadonlyMap<string, { readonly page: OwnPage; readonly meth
 );
 
 /**
- * What a request line asks for. `url` is as it came: nothing is decoded, and what another server could read in two ways is refused.
+ * Classifies a request line. `url` is not decoded, and a path that another server could read differently is refused.
  * A base URL may name its project: `/project/<base64url of the project's key>`.
  */
 export function parseRoute(method: string, url: string): Route {
@@ -44,7 +44,7 @@ export function parseRoute(method: string, url: string): Route {
   const [, encoded, rest = url] = /^\/project\/([^/?]*)(\/.*)$/.exec(url) ?? [];
   const project = encoded === undefined ? undefined : parseProject(encoded);
   if (encoded !== undefined && project === undefined)
-    return { kind: "wrong", message: "The project in the path is no base64url text." };
+    return { kind: "wrong", message: "The project in the path is not valid base64url." };
   const [path = "/"] = rest.split("?", 1);
   if (path === "/palimpsest" || path.startsWith("/palimpsest/")) return parseOwnPage(method, path);
   const operation = method === "POST" ? operations.get(path) : undefined;
@@ -53,16 +53,16 @@ export function parseRoute(method: string, url: string): Route {
     : { kind: "exchange", ...operation, path: rest, project };
 }
 
-/** What costs nothing and shows nothing of others. */
+/** Paths that cost nothing and show nothing of other users. */
 const freePaths: readonly (readonly [method: string, path: string])[] = [
   ["GET", "/v1/models"],
   ["POST", "/v1/responses/input_tokens"],
 ];
 
 /**
- * Whether a path that is passed on as it is may be used. With the key of the operator a user would see the files, batches and
- * responses of all others, and what is done there is not charged: so these need a word of the operator. `paths`: each stands
- * for itself and what is below it, with any method.
+ * Whether a path that is passed on unchanged may be used. With the operator's key, a user would see the files, batches and
+ * responses of all others, and these paths are not charged, so the operator must allow them. `paths`: each stands for itself
+ * and everything below it, with any method.
  */
 export function isPathAllowed({
   method = "GET",
@@ -103,15 +103,15 @@ const hiddenCharacters = /%(?:2[ef]|5c|00|23|3f|25)/i;
 
 function findPathProblem(url: string): string | undefined {
   if (url.length > pathCharsMax) return "The path is too long.";
-  if (!url.startsWith("/")) return "The request line must hold a path, without scheme and host.";
+  if (!url.startsWith("/")) return "The request line must contain a path, without scheme and host.";
   const [path = "", ...query] = url.split("?");
-  if (path.includes("//")) return "The path holds an empty segment.";
+  if (path.includes("//")) return "The path contains an empty segment.";
   if (path.split("/").some((segment) => segment === "." || segment === ".."))
-    return "The path holds a . or .. segment.";
+    return "The path contains a . or .. segment.";
   if (hiddenCharacters.test(path))
-    return "The path holds an escaped dot, slash, backslash, percent, ?, # or zero byte.";
-  if (!pathShape.test(path)) return "The path holds a character that a path can't have.";
+    return "The path contains an escaped dot, slash, backslash, percent, ?, # or zero byte.";
+  if (!pathShape.test(path)) return "The path contains an invalid character.";
   return queryShape.test(query.join("?")) && !url.includes("#")
     ? undefined
-    : "The query holds a character that it can't have.";
+    : "The query contains an invalid character.";
 }

@@ -5,7 +5,7 @@ import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { Exchange } from "../exchange/exchange.ts";
 import { passExchange } from "../exchange/pass-through.ts";
 import { findProblem } from "../operate/config-problem.ts";
-import { compareConfigs, type ConfigDifference } from "../operate/follow-config.ts";
+import { applyLiveKeys, compareConfigs, type ConfigDifference } from "../operate/follow-config.ts";
 import type { GatewayConfig } from "../operate/gateway-config.ts";
 import type { GatewayEvent, GatewayListener } from "../operate/gateway-event.ts";
 import { type GatewayState, noConversations } from "../operate/gateway-state.ts";
@@ -24,8 +24,8 @@ export interface ServeGatewayOptions {
   readonly createExchange?: ((deps: ExchangeDeps) => Exchange) | undefined;
   readonly state?: GatewayState | undefined;
   /** Charged with each `reply-cost`. Without one, limits of spend are not kept. */
-  readonly spend?: (SpendToday & { charge(user: string, nanos: number): void }) | undefined;
-  /** Opens status and metrics. Without one they are closed. */
+  readonly spend?: (SpendToday & { charge(user: string, nanos: number | null): void }) | undefined;
+  /** Gives access to status and metrics. Without one, nobody can see them. */
   readonly secret?: string | undefined;
   /** Shown in the status. */
   readonly version?: string | undefined;
@@ -44,7 +44,7 @@ interface GatewayTimeouts {
 
 export interface ExchangeDeps {
   readonly upstream: Upstream;
-  /** The config in force: a reload may change it. */
+  /** The effective config: a reload may change it. */
   readonly config: () => GatewayConfig;
   readonly onEvent: GatewayListener;
 }
@@ -53,9 +53,9 @@ export interface RunningGateway {
   readonly kind: "serving";
   readonly url: string;
   readonly port: number;
-  /** Takes over what can change while it runs, and says what can't. A config that would be wrong then changes nothing. */
+  /** Applies what can change at run time, and returns what needs a restart. If the result would be invalid, nothing changes. */
   reload(config: GatewayConfig): ConfigDifference;
-  /** Takes no more requests, lets running replies end for `drainMs`, then closes. */
+  /** Accepts no more requests, waits up to `drainMs` for running replies, then closes. */
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -89,17 +89,16 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   const reload = (next: GatewayConfig): ConfigDifference => {
     const running = parts.config;
     const difference = compareConfigs(running, next);
-    const { names, origins, drainSeconds, context, paths, prices } = next;
-    const tls = difference.afterRestart.includes("tls") ? running.tls : next.tls;
-    const inForce = { ...running, users: next.users, names, origins, drainSeconds, context, paths, prices, tls };
-    // The new users may be right for the new address only, which waits for a restart.
-    const refused = findProblem(inForce);
+    const effective = applyLiveKeys(running, next);
+    // The new users may fit only the new address, which needs a restart.
+    const refused = findProblem(effective);
     if (refused !== undefined) return { changed: [], afterRestart: [], refused };
-    users.replace(inForce.users);
-    parts.names = allowedNames(inForce);
+    users.replace(effective.users);
+    parts.names = allowedNames(effective);
+    const { tls } = effective;
     if (difference.changed.includes("tls") && tls !== undefined && server instanceof TlsServer)
       server.setSecureContext(tls);
-    parts.config = inForce;
+    parts.config = effective;
     return difference;
   };
   const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
@@ -127,14 +126,14 @@ interface GatewayParts {
   readonly users: UserRegistry;
   readonly onEvent: GatewayListener;
   names: AllowedNames;
-  /** In force. */
+  /** The effective config. */
   config: GatewayConfig;
 }
 
-/** All but the server itself. */
+/** Everything except the server itself. */
 function createParts(options: ServeGatewayOptions): GatewayParts {
   const { config, timeouts = {}, state = noConversations, now = Date.now } = options;
-  const { spend = { usdToday: () => 0, charge: () => undefined } } = options;
+  const { spend = { usdToday: () => 0, unpricedToday: () => 0, charge: () => undefined } } = options;
   const metrics = new Metrics();
   const users = new UserRegistry({ users: config.users, now, spend });
   const status = new StatusBoard({

@@ -3,7 +3,15 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import type { GatewayListener } from "../operate/gateway-event.ts";
-import { bodyMsMax, clientConnectionsMax, clientIdleMs, headBytesMax, headMsMax, timeoutCheckMs } from "./limits.ts";
+import {
+  bodyMsMax,
+  clientConnectionsMax,
+  clientIdleMs,
+  headBytesMax,
+  headMsMax,
+  malformedLingerMs,
+  timeoutCheckMs,
+} from "./limits.ts";
 
 export interface HttpOptions {
   readonly host: string;
@@ -40,8 +48,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpOutcome> {
     onEvent({ kind: "malformed", code });
     if (!socket.writable || code === "ECONNRESET") return void socket.destroy();
     socket.end(`HTTP/1.1 ${statusByCode.get(code) ?? "400 Bad Request"}\r\nConnection: close\r\n\r\n`);
-    // Whoever sends on, or does not read, is not waited for.
-    setTimeout(() => socket.destroy(), timeoutCheckMs).unref();
+    // Don't wait for a client that keeps sending or doesn't read.
+    setTimeout(() => socket.destroy(), malformedLingerMs).unref();
   });
   const failure = await listen(server, { host, port });
   if (failure !== undefined) return { kind: "failed", ...failure };

@@ -2,7 +2,7 @@ import { createSecureContext } from "node:tls";
 import { errorCode } from "palimpsest/internal/store/files/disk";
 import { localUser, type User } from "./users.ts";
 
-/** What of a `GatewayConfig` is checked. */
+/** The part of a `GatewayConfig` that is checked. */
 interface CheckedConfig {
   readonly upstream: { readonly anthropic?: string | undefined; readonly openai?: string | undefined };
   readonly host: string;
@@ -13,22 +13,22 @@ interface CheckedConfig {
   readonly users: readonly User[];
 }
 
-/** Why a gateway must not run with this config, or undefined. At a reload: with what it then consists of, old and new. */
+/** Why a gateway must not run with this config, or undefined. At a reload, pass the config that would result from it. */
 export function findProblem(config: CheckedConfig): string | undefined {
   const { upstream, host, tls, insecure, users } = config;
   if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
   const own = Object.values(upstream).find((url) => url !== undefined && isOwnAddress(config, url));
-  if (own !== undefined) return `the upstream ${own} is the address of the gateway itself`;
+  if (own !== undefined) return `the upstream ${own} is the gateway's own address`;
   const names = users.map(({ name }) => name);
   const double = names.find((name, at) => names.indexOf(name) !== at);
-  if (double !== undefined) return `there are two users called ${double}`;
-  if (names.includes(localUser)) return `${localUser} is the user of this machine: choose another name`;
+  if (double !== undefined) return `two users are called ${double}`;
+  if (names.includes(localUser)) return `${localUser} is reserved for the user of this machine: choose another name`;
   if (new Set(users.map(({ keySha256 }) => keySha256)).size !== users.length) return "two users have the same key";
   const tlsProblem = tls === undefined ? undefined : findTlsProblem(tls);
   if (tlsProblem !== undefined) return tlsProblem;
   if (isLoopback(host)) return undefined;
   if (tls === undefined && !insecure)
-    return `${host} can be reached from other machines: set tls (cert, key), or say --insecure if something before it speaks TLS`;
+    return `${host} can be reached from other machines: set tls (cert, key), or pass --insecure if a proxy in front of the gateway terminates TLS`;
   return users.length === 0
     ? `${host} can be reached from other machines: list users with keys (\`palimpsest gateway key\` makes one)`
     : undefined;

@@ -6,7 +6,7 @@ import { logBytesMax } from "./limits.ts";
 export interface EventLogOptions {
   readonly path: string;
   readonly now: () => number;
-  /** Called at most once: the log is given up then. */
+  /** Called at most once: logging stops then. */
   readonly onError: (error: Error) => void;
 }
 
@@ -15,7 +15,7 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
-/** A line of JSON for each event but the starts of requests. Readable for its owner alone. */
+/** Writes one line of JSON per event, except for `request-start`. Only the owner can read the file. */
 export function openEventLog({ path, now, onError }: EventLogOptions): EventLog {
   let stream: WriteStream | undefined;
   let size = fileSize(path);

@@ -5,7 +5,7 @@ import type { ConfigOutcome, GatewayConfig } from "./gateway-config.ts";
 import type { GatewayListener } from "./gateway-event.ts";
 import { configSettleMs } from "./limits.ts";
 
-/** What a running gateway takes over; for all else it must be started again. */
+/** Keys that a running gateway can change. The others need a restart. */
 const liveKeys = [
   "users",
   "names",
@@ -22,32 +22,42 @@ export interface ConfigDifference {
   readonly changed: readonly string[];
   /** Changed as well, but only the next start reads it. */
   readonly afterRestart: readonly string[];
-  /** Why nothing was taken over, if so. */
+  /** Why nothing was applied. Absent if the config was accepted. */
   readonly refused?: string | undefined;
 }
 
 export function compareConfigs(running: GatewayConfig, next: GatewayConfig): ConfigDifference {
   const differs = (key: keyof GatewayConfig): boolean => JSON.stringify(running[key]) !== JSON.stringify(next[key]);
-  // A server can't begin or end to speak TLS.
-  const isTlsLive = (running.tls === undefined) === (next.tls === undefined);
-  const live = liveKeys.filter((key) => key !== "tls" || isTlsLive);
+  const live = findLiveKeys(running, next);
   return {
     changed: live.filter(differs),
-    afterRestart: [...startKeys, ...(isTlsLive ? [] : (["tls"] as const))].filter(differs),
+    afterRestart: [...startKeys, ...liveKeys.filter((key) => !live.includes(key))].filter(differs),
   };
+}
+
+/** The running config, with the values of `next` for every key that can change without a restart. */
+export const applyLiveKeys = (running: GatewayConfig, next: GatewayConfig): GatewayConfig => ({
+  ...running,
+  ...Object.fromEntries(findLiveKeys(running, next).map((key) => [key, next[key]])),
+});
+
+/** A running server can renew its certificate, but can't switch TLS on or off. */
+function findLiveKeys(running: GatewayConfig, next: GatewayConfig): readonly (typeof liveKeys)[number][] {
+  const isTlsLive = (running.tls === undefined) === (next.tls === undefined);
+  return liveKeys.filter((key) => key !== "tls" || isTlsLive);
 }
 
 export interface FollowConfigOptions {
   /** Absent: there is no file to watch, only `reload`. */
   readonly path: string | undefined;
   readonly read: () => ConfigOutcome;
-  /** Takes over what can be, and says what that was. */
+  /** Applies what can change at run time, and returns what that was. */
   readonly apply: (config: GatewayConfig) => ConfigDifference;
   readonly onEvent: GatewayListener;
 }
 
 export interface ConfigFollower {
-  /** As at SIGHUP. A config that is wrong changes nothing. */
+  /** Also called on SIGHUP. An invalid config changes nothing. */
   reload(): void;
   close(): void;
 }

@@ -12,7 +12,7 @@ import type { User } from "./users.ts";
 
 const userName = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "a name is of small letters, digits, dots, dashes and underscores");
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "a name may contain lowercase letters, digits, dots, dashes and underscores");
 
 /** A key is written out, or named: a variable of the environment, or a file that holds it alone. */
 const keySource = z.union([
@@ -23,8 +23,8 @@ const keySource = z.union([
 type KeySource = z.infer<typeof keySource>;
 
 const address = z
-  .url({ protocol: /^https?$/, error: "write an address such as https://api.anthropic.com" })
-  .refine(isBare, "an upstream's address has no user name, no password, no query and no #");
+  .url({ protocol: /^https?$/, error: "use a URL such as https://api.anthropic.com" })
+  .refine(isBare, "an upstream URL must not have a user name, password, query or #");
 
 /** What is done to conversations. */
 const contextForm = z.strictObject({
@@ -124,7 +124,7 @@ export interface ConfigInput {
 
 const upstreamDefault = { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" } as const;
 
-/** Reads the file and everything that it names. Small files, at start and at a reload: not worth waiting for the disk. */
+/** Reads the file and the files it names. Synchronous: the files are small, and it runs only at start and reload. */
 export function readConfig({ path, ifMissing = "refuse", env, overrides = {} }: ConfigInput): ConfigOutcome {
   const found = path === undefined ? undefined : readWritten(path);
   const isDefault = found === undefined || (found.kind === "absent" && ifMissing === "defaults");
@@ -161,20 +161,21 @@ function readWritten(path: string): WrittenOutcome {
   let text: string;
   try {
     const { mode, size } = statSync(path);
-    if (size > configBytesMax) return { kind: "wrong", message: `${path} is larger than a config can be` };
+    if (size > configBytesMax)
+      return { kind: "wrong", message: `${path} is larger than ${configBytesMax / 2 ** 20} MB` };
     text = readFileSync(path, "utf8");
     if ((mode & 0o077) !== 0 && holdsKey(text))
-      return { kind: "wrong", message: `${path} holds a key and other users can read it: chmod 600 it` };
+      return { kind: "wrong", message: `${path} contains a key but other users can read it: run chmod 600 on it` };
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
     return code === "ENOENT"
-      ? { kind: "absent", message: `there is no ${path}` }
+      ? { kind: "absent", message: `${path} does not exist` }
       : { kind: "wrong", message: `${path} can't be read (${code})` };
   }
   const parsed = configForm.safeParse(tryParseJson(text));
   if (parsed.success) return { kind: "written", config: parsed.data };
-  if (tryParseJson(text) === undefined) return { kind: "wrong", message: `${path} is no JSON` };
+  if (tryParseJson(text) === undefined) return { kind: "wrong", message: `${path} is not valid JSON` };
   const [issue] = parsed.error.issues;
   const place = issue?.path.join(".") ?? "";
   return { kind: "wrong", message: `${path}: ${place === "" ? "" : `${place}: `}${issue?.message ?? "wrong"}` };

@@ -2,7 +2,7 @@ import type { Provider } from "palimpsest/internal/context/provider-formats";
 
 export type RequestOperation = "create" | "count" | "compact" | "pass";
 
-/** What happened, for log, metrics and traces. No event holds a body, a key, a query or a project's path. */
+/** Events for log, metrics and traces. None contains a body, a key, a query or a project's path. */
 export type GatewayEvent =
   | { readonly kind: "listening"; readonly address: string }
   | RequestStart
@@ -12,7 +12,7 @@ export type GatewayEvent =
   /** A request could not be parsed, or its head took too long. */
   | { readonly kind: "malformed"; readonly code: string }
   | UpstreamOutcomeEvent
-  /** A part of ours failed; the client's own request went upstream unchanged. */
+  /** The gateway failed, so the client's original request was sent upstream unchanged. */
   | { readonly kind: "failed-open"; readonly user: string; readonly step: string; readonly message: string }
   /** What one reply of the upstream used and cost. */
   | ReplyCost
@@ -65,8 +65,8 @@ export interface ReplyCost {
   readonly kind: "reply-cost";
   readonly user: string;
   readonly model: string;
-  /** Billionths of a dollar. Zero if the model's price is unknown. */
-  readonly nanos: number;
+  /** Billionths of a dollar. Null if the model's price is not known. */
+  readonly nanos: number | null;
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** `estimated`: the reply broke off before its usage, or its upstream says none. */

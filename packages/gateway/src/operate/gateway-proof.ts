@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 
 /**
- * What a gateway answers to a nonce: only a process that can read the gateway's secret can make it. Without it, another program
- * on the same port would be handed the keys of the clients.
+ * Proves that the process knows the gateway's secret. Without this check, another program listening on the port would
+ * receive the clients' keys.
  */
 export const gatewayProof = (secret: string, nonce: string): string =>
   createHmac("sha256", secret).update(`palimpsest gateway ${nonce}`).digest("hex");

@@ -1,4 +1,4 @@
-/** What is known about the conversations that pass the gateway. */
+/** The conversations that the gateway knows. */
 export interface GatewayState {
   /** Newest first. With a user: only that user's. */
   conversations(filter: { readonly user?: string | undefined }): readonly ConversationRow[];
@@ -18,18 +18,36 @@ export interface ConversationRow {
   readonly project?: string | undefined;
   readonly model: string;
   readonly requests: number;
-  /** What the client sent, in tokens, over all requests: what was used, and an estimate of what was left out. */
+  /** Tokens of the client's original requests: those used, and an estimate of those left out. */
   readonly inputTokensSent: number;
   /** What went upstream, as its replies say. */
   readonly inputTokensUsed: number;
-  /** An estimate: what the client's own requests would have cost more. Below 0 if edits cost more than they saved. */
-  readonly savedUsd: number;
-  /** Of the engine: what the client itself took back does not count. */
+  /**
+   * Estimates how much more the client's original requests would have cost. Negative if edits cost more than they saved.
+   * Null if the model has no known price.
+   */
+  readonly savedUsd: number | null;
+  /** Edits by the engine. Those caused by the client's own rewinds don't count. */
   readonly edits: number;
   /** The client's largest request, as a share of the model's window: 0.12 is 12 %. */
   readonly windowShareMax: number;
   /** Milliseconds since 1970. */
   readonly lastAt: number;
+  /** The figures count from here on: the conversation's first request since the gateway was started. */
+  readonly since: number;
+}
+
+export interface Savings {
+  /** Null if it is known of none of them. */
+  readonly savedUsd: number | null;
+  /** Conversations of which it is not known. */
+  readonly savedUnknown: number;
+}
+
+export function sumSavings(rows: readonly Pick<ConversationRow, "savedUsd">[]): Savings {
+  const known = rows.flatMap(({ savedUsd }) => (savedUsd === null ? [] : [savedUsd]));
+  const savedUsd = known.length === 0 && rows.length > 0 ? null : known.reduce((sum, usd) => sum + usd, 0);
+  return { savedUsd, savedUnknown: rows.length - known.length };
 }
 
 /** Before conversations are kept. */

@@ -1,5 +1,5 @@
 import type { GatewayEvent } from "./gateway-event.ts";
-import type { GatewayState } from "./gateway-state.ts";
+import { type GatewayState, sumSavings } from "./gateway-state.ts";
 
 type Labels = Readonly<Record<string, string | number>>;
 
@@ -13,12 +13,13 @@ const counters = {
   request_bytes_total: "Bytes of clients' bodies.",
   reply_bytes_total: "Bytes of replies to clients.",
   refused_total: "Requests that the gateway refused before a user was known.",
-  malformed_total: "Connections closed for what is no HTTP, or for a head that came too slowly.",
+  malformed_total: "Connections closed because the request was not valid HTTP or its headers came too slowly.",
   upstream_total: "Requests to the upstream, by its status, or by why there was no reply.",
   failed_open_total: "Requests that went upstream unchanged because a part of the gateway failed.",
   input_tokens_total: "Input tokens of replies, as their usage says; estimated for those without one.",
   output_tokens_total: "Output tokens of replies, as their usage says; estimated for those without one.",
   spend_usd_total: "Cost of replies of models whose price is known, in dollars.",
+  unpriced_replies_total: "Replies of models whose price is not known: their cost is not in spend_usd_total.",
   bugs_total: "Failures of the gateway itself.",
 } as const;
 type CounterName = keyof typeof counters;
@@ -29,7 +30,7 @@ const histograms = {
 } as const;
 type HistogramName = keyof typeof histograms;
 
-/** Counts events, and renders them in the text format of Prometheus. No label holds what a client can make up freely. */
+/** Counts events and renders them in the Prometheus text format. No label contains text that a client can choose freely. */
 export class Metrics {
   readonly #counts = new Map<string, number>();
   readonly #running = new Set<number>();
@@ -56,11 +57,18 @@ export class Metrics {
         const { user, inputTokens, outputTokens, nanos } = event;
         this.#count("input_tokens_total", { user }, inputTokens);
         this.#count("output_tokens_total", { user }, outputTokens);
-        return this.#count("spend_usd_total", { user }, nanos / 1e9);
+        return nanos === null
+          ? this.#count("unpriced_replies_total", { user })
+          : this.#count("spend_usd_total", { user }, nanos / 1e9);
       }
       case "bug":
         return this.#count("bugs_total", {});
-      default:
+      case "listening":
+      case "config-loaded":
+      case "config-refused":
+      case "drain-start":
+      case "drain-end":
+        return undefined;
     }
   }
 
@@ -70,25 +78,34 @@ export class Metrics {
 
   render(state: GatewayState): string {
     const rows = state.conversations({});
-    const sum = (key: "savedUsd" | "inputTokensSent" | "inputTokensUsed" | "edits"): number =>
+    const sum = (key: "inputTokensSent" | "inputTokensUsed" | "edits"): number =>
       rows.reduce((total, row) => total + row[key], 0);
+    const { savedUsd, savedUnknown } = sumSavings(rows);
     return [
       ...Object.entries(counters).flatMap(([name, help]) => this.#family(name, { help, type: "counter" })),
       ...Object.entries(histograms).flatMap(([name, help]) => this.#family(name, { help, type: "histogram" })),
-      ...gauge("running", "Requests that are being answered.", this.running),
-      ...gauge("conversations", "Conversations that the gateway holds.", rows.length),
-      ...gauge(
-        "conversations_saved_usd",
-        "What their edits saved, in dollars, as estimated. Below 0: they cost more.",
-        sum("savedUsd"),
-      ),
-      ...gauge(
-        "conversations_input_tokens_sent",
-        "Input tokens that their clients sent, as estimated.",
-        sum("inputTokensSent"),
-      ),
-      ...gauge("conversations_input_tokens_used", "Input tokens that went upstream.", sum("inputTokensUsed")),
-      ...gauge("conversations_edits", "Edits of their contexts.", sum("edits")),
+      ...gauge("running", { help: "Requests that are being answered.", value: this.running }),
+      ...gauge("conversations", { help: "Conversations that the status counts.", value: rows.length }),
+      ...gauge("conversations_saved_usd", {
+        help: "Estimated savings of their edits, in dollars. Negative if edits cost more than they saved. Without models that have no known price.",
+        value: savedUsd,
+      }),
+      ...gauge("conversations_saved_unknown", {
+        help: "Conversations whose savings are not known because their model has no known price.",
+        value: savedUnknown,
+      }),
+      ...gauge("conversations_input_tokens_sent", {
+        help: "Input tokens that their clients sent, as estimated.",
+        value: sum("inputTokensSent"),
+      }),
+      ...gauge("conversations_input_tokens_used", {
+        help: "Input tokens that went upstream.",
+        value: sum("inputTokensUsed"),
+      }),
+      ...gauge("conversations_edits", {
+        help: "Edits of their contexts.",
+        value: sum("edits"),
+      }),
       "",
     ].join("\n");
   }
@@ -142,8 +159,12 @@ function renderLabels(labels: Labels): string {
 const escapeLabel = (text: string): string =>
   text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 
-const gauge = (name: string, help: string, value: number): readonly string[] => [
+/** A value that is not known has no sample. */
+const gauge = (
+  name: string,
+  { help, value }: { readonly help: string; readonly value: number | null },
+): readonly string[] => [
   `# HELP ${namePrefix}${name} ${help}`,
   `# TYPE ${namePrefix}${name} gauge`,
-  `${namePrefix}${name} ${value}`,
+  ...(value === null ? [] : [`${namePrefix}${name} ${value}`]),
 ];

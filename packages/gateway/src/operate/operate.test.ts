@@ -1,18 +1,20 @@
 import { chmod, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runInNewContext } from "node:vm";
 import { trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterEach, describe, expect, it } from "vitest";
 import { openEventLog } from "./event-log.ts";
-import { compareConfigs, followConfig } from "./follow-config.ts";
+import { applyLiveKeys, compareConfigs, followConfig } from "./follow-config.ts";
 import { type GatewayConfig, readConfig } from "./gateway-config.ts";
 import type { GatewayEvent, RequestEnd } from "./gateway-event.ts";
 import { noConversations } from "./gateway-state.ts";
 import { Metrics } from "./metrics.ts";
 import { recordSpans } from "./record-spans.ts";
 import { SpendBook } from "./spend-book.ts";
-import { describeSavings, StatusBoard } from "./status.ts";
+import { describeSavings, formatDollars, formatShare, StatusBoard } from "./status.ts";
+import { statusPage } from "./status-page.ts";
 import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
 
 const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "gateway-"));
@@ -44,12 +46,16 @@ describe("users", () => {
 
   function registry(fields: object = {}, usd = 0) {
     let now = 0;
-    const users = new UserRegistry({ users: [{ ...ada, ...fields }], now: () => now, spend: { usdToday: () => usd } });
+    const users = new UserRegistry({
+      users: [{ ...ada, ...fields }],
+      now: () => now,
+      spend: { usdToday: () => usd, unpricedToday: () => 0 },
+    });
     return { users, pass: (ms: number) => (now += ms) };
   }
 
   it("without a list are one, whose own credentials pass", () => {
-    const users = new UserRegistry({ users: [], now: () => 0, spend: { usdToday: () => 0 } });
+    const users = new UserRegistry({ users: [], now: () => 0, spend: { usdToday: () => 0, unpricedToday: () => 0 } });
     const headers = { authorization: "Bearer mine" };
     expect(users.identify(headers, "anthropic")).toEqual({ kind: "user", name: localUser, headers });
     expect(users.admit(localUser)).toEqual({ kind: "admitted" });
@@ -108,9 +114,11 @@ describe("the spend book", () => {
     const book = await open();
     book.charge("ada", 2_500_000_000);
     book.charge("ada", 500_000_000);
+    book.charge("bob", null);
     await book.close();
     const again = await open();
     expect([again.usdToday("ada"), again.usdToday("eve")]).toEqual([3, 0]);
+    expect([again.unpricedToday("bob"), again.unpricedToday("ada")]).toEqual([1, 0]);
     expect((await stat(join(place, "spend.json"))).mode & 0o777).toBe(0o600);
     now += 2 * 3_600_000;
     expect(again.usdToday("ada")).toBe(0);
@@ -162,29 +170,32 @@ describe("the config", () => {
   });
 
   it.each([
-    ["{", "is no JSON"],
+    ["{", "is not valid JSON"],
     [{ prot: 1 }, 'Unrecognized key: "prot"'],
     [{ port: 70_000 }, "port: Too big"],
-    [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: write an address"],
-    [{ upstream: { anthropic: "https://a:b@host.example" } }, "upstream.anthropic: an upstream's address has no user"],
-    [{ upstream: { openai: "https://host.example/v1?x=1" } }, "upstream.openai: an upstream's address has no user"],
-    [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is the user of this machine"],
-    [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the address of the gateway itself"],
-    [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the address of the gateway"],
+    [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: use a URL"],
+    [
+      { upstream: { anthropic: "https://a:b@host.example" } },
+      "upstream.anthropic: an upstream URL must not have a user name",
+    ],
+    [
+      { upstream: { openai: "https://host.example/v1?x=1" } },
+      "upstream.openai: an upstream URL must not have a user name",
+    ],
+    [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is reserved for the user of this machine"],
+    [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the gateway's own address"],
+    [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the gateway's own address"],
     [{ upstream: {} }, "no upstream is set"],
-    [{ host: "0.0.0.0" }, "set tls (cert, key), or say --insecure"],
+    [{ host: "0.0.0.0" }, "set tls (cert, key), or pass --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],
     [{ tls: { cert: "none.pem", key: "none.pem" } }, "none.pem can't be read (ENOENT)"],
-    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users.0.name: a name is of small letters"],
+    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users.0.name: a name may contain lowercase letters"],
     [{ users: [{ name: "a", keySha256: "plk_key" }] }, "users.0.keySha256: 64 hex digits"],
     [
       { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: { env: "NONE" } } }] },
       "the variable NONE is not set",
     ],
-    [
-      { users: ["0", "1"].map((digit) => ({ name: "a", keySha256: digit.repeat(64) })) },
-      "there are two users called a",
-    ],
+    [{ users: ["0", "1"].map((digit) => ({ name: "a", keySha256: digit.repeat(64) })) }, "two users are called a"],
     [{ users: ["a", "b"].map((name) => ({ name, keySha256: "0".repeat(64) })) }, "two users have the same key"],
   ])("that is wrong says where: %j", async (config, message) => {
     const read = readConfig({ path: await written(config), env: {} });
@@ -209,6 +220,22 @@ describe("the config", () => {
       changed: ["tls"],
       afterRestart: [],
     });
+  });
+
+  it("applies what it announces as changed, and nothing that waits for a restart", () => {
+    const { config } = readConfig({ env: {} }) as { readonly config: GatewayConfig };
+    const next: GatewayConfig = {
+      ...config,
+      names: ["x"],
+      paths: ["/v1/embeddings"],
+      context: { recall: "off" },
+      port: 1,
+      tls: { cert: "c", key: "k" },
+    };
+    const effective = applyLiveKeys(config, next);
+    expect(effective).toEqual({ ...next, port: config.port, tls: undefined });
+    expect(compareConfigs(config, effective).changed).toEqual(compareConfigs(config, next).changed);
+    expect(compareConfigs(config, effective).afterRestart).toEqual([]);
   });
 
   it("is read again when its file changes; a wrong one changes nothing", async () => {
@@ -257,8 +284,19 @@ describe("what happened", () => {
       outputTokens: 3,
       source: "said",
     });
+    metrics.record({
+      kind: "reply-cost",
+      user: "eve",
+      model: "unknown",
+      nanos: null,
+      inputTokens: 7,
+      outputTokens: 3,
+      source: "said",
+    });
     const text = metrics.render(noConversations);
     const lines = text.split("\n");
+    // What is not known has no sample: 0 would be a price.
+    expect(text).not.toContain('spend_usd_total{user="eve"}');
     for (const line of [
       'palimpsest_gateway_requests_total{provider="anthropic",operation="create",status="200",outcome="done"} 1',
       'palimpsest_gateway_request_seconds_bucket{operation="create",le="0.02"} 0',
@@ -268,6 +306,7 @@ describe("what happened", () => {
       'palimpsest_gateway_upstream_total{provider="anthropic",why="reset"} 1',
       String.raw`palimpsest_gateway_failed_open_total{step="a \"quoted\"\nstep"} 1`,
       'palimpsest_gateway_spend_usd_total{user="ada"} 1.5',
+      'palimpsest_gateway_unpriced_replies_total{user="eve"} 1',
       "palimpsest_gateway_running 1",
     ])
       expect(lines).toContain(line);
@@ -305,7 +344,7 @@ describe("what happened", () => {
       version: "1",
       now: () => 5,
       state: noConversations,
-      spend: { usdToday: () => 2 },
+      spend: { usdToday: () => 2, unpricedToday: () => 1 },
       upstream: () => ({ anthropic: "https://a", openai: undefined }),
       users: () => ["ada"],
     });
@@ -314,7 +353,10 @@ describe("what happened", () => {
     board.record({ kind: "upstream", provider: "anthropic", why: "cancelled", ms: 1 });
     expect(board.read().upstream).toMatchObject([{ health: "failing", lastStatus: 529 }]);
     board.record({ kind: "upstream", provider: "anthropic", status: 429, ms: 1 });
-    expect(board.read()).toMatchObject({ upstream: [{ health: "healthy" }], spendToday: [{ user: "ada", usd: 2 }] });
+    expect(board.read()).toMatchObject({
+      upstream: [{ health: "healthy" }],
+      spendToday: [{ user: "ada", usd: 2, unpriced: 1 }],
+    });
   });
 });
 
@@ -324,6 +366,7 @@ describe("what was saved", () => {
     inputTokensSent: 1_000,
     inputTokensUsed: 1_000,
     savedUsd: 0,
+    savedUnknown: 0,
     edits: 0,
     windowShareMax: 0.128,
   };
@@ -334,17 +377,41 @@ describe("what was saved", () => {
       { conversations: 1, windowShareMax: 0.004 },
       "1 conversation: nothing had to be removed yet, the largest request took less than 1 % of its model's window",
     ],
-    [{ edits: 1 }, "2 conversations: 1 edit, nothing saved yet"],
+    [{ edits: 1 }, "2 conversations: 1 edit, no input tokens saved yet"],
+    [{ edits: 3, inputTokensUsed: 1_030 }, "2 conversations: 3 edits, no input tokens saved yet"],
     [
       { edits: 3, inputTokensUsed: 600, savedUsd: 0.0031, windowShareMax: 2 },
       "2 conversations: 3 edits, 40 % fewer input tokens, about $0.0031 saved; without edits, the largest request would have taken 200 % of its model's window",
     ],
     [
       { edits: 3, inputTokensUsed: 600, savedUsd: -0.05 },
-      "2 conversations: 3 edits, 40 % fewer input tokens, about $0.05 spent on them so far; without edits, the largest request would have taken 12 % of its model's window",
+      "2 conversations: 3 edits, 40 % fewer input tokens, so far the edits cost about $0.05 more than they saved; without edits, the largest request would have taken 12 % of its model's window",
+    ],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: null, savedUnknown: 2 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, money saved not known (the model has no known price); without edits, the largest request would have taken 12 % of its model's window",
+    ],
+    [
+      { edits: 3, inputTokensUsed: 600, savedUsd: 1, savedUnknown: 1 },
+      "2 conversations: 3 edits, 40 % fewer input tokens, about $1.00 saved, not counting 1 conversation without a known price; without edits, the largest request would have taken 12 % of its model's window",
     ],
   ])("is a sentence: %j", (some, sentence) => {
     expect(describeSavings({ ...totals, ...some })).toBe(sentence);
+  });
+
+  it("has the same money and shares on the status page, where the functions stand alone", () => {
+    for (const format of [formatDollars, formatShare]) {
+      expect(statusPage).toContain(String(format));
+      const alone: unknown = runInNewContext(`[12.3, 0.0031, -0.05, 0].map(${String(format)}).join()`);
+      expect(alone).toBe([12.3, 0.0031, -0.05, 0].map(format).join(","));
+    }
+    expect([12.3, 0.0031, -0.05, 0, null].map(formatDollars)).toEqual([
+      "$12.30",
+      "$0.0031",
+      "-$0.05",
+      "$0.00",
+      "not known",
+    ]);
   });
 });
 

@@ -2,11 +2,24 @@ import { join } from "node:path";
 import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import { configBytesMax, spendDaysKept, spendWriteMs } from "./limits.ts";
+import { spendBytesMax, spendDaysKept, spendWriteMs } from "./limits.ts";
 import type { SpendToday } from "./users.ts";
 
-/** Billionths of a dollar, by UTC day and user. */
-const bookForm = z.record(z.string().regex(/^\d{4}-\d{2}-\d{2}$/), z.record(z.string(), z.number().nonnegative()));
+/** By UTC day and user. A number alone: all prices were known. */
+const bookForm = z.record(
+  z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
+  z.record(
+    z.string(),
+    z.union([z.number().nonnegative(), z.object({ nanos: z.number().nonnegative(), unpriced: z.int().nonnegative() })]),
+  ),
+);
+
+interface DaySpend {
+  /** Billionths of a dollar. */
+  readonly nanos: number;
+  /** Replies whose price is not known. */
+  readonly unpriced: number;
+}
 
 export interface SpendBookOptions {
   readonly folder: string;
@@ -18,46 +31,63 @@ export interface SpendBookOptions {
 /**
  * What each user has spent, by day:
  *
- *   <folder>/spend.json    {"2026-11-17":{"ada":8550000}}
+ *   <folder>/spend.json    {"2026-11-17":{"ada":8550000,"eve":{"nanos":0,"unpriced":3}}}
  *
- * One process writes it, for a gateway holds the folder's lock. Written a moment after a change and at the end.
+ * Only one process writes it, because a gateway locks the folder. Written a moment after a change and on close.
  */
 export class SpendBook implements SpendToday {
   readonly #options: SpendBookOptions;
-  readonly #nanosByDay: Map<string, Map<string, number>>;
+  readonly #spendByDay: Map<string, Map<string, DaySpend>>;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(options: SpendBookOptions, nanosByDay: Map<string, Map<string, number>>) {
+  private constructor(options: SpendBookOptions, spendByDay: Map<string, Map<string, DaySpend>>) {
     this.#options = options;
-    this.#nanosByDay = nanosByDay;
+    this.#spendByDay = spendByDay;
   }
 
-  /** A damaged book is kept beside the new one. */
+  /** A damaged file is kept as `spend.json.damaged`. */
   static async open(options: SpendBookOptions): Promise<SpendBook> {
     const path = bookPath(options.folder);
-    const text = await readSmallFile(path, configBytesMax * 16);
+    const text = await readSmallFile(path, spendBytesMax);
     const read = text === undefined ? undefined : bookForm.safeParse(tryParseJson(text));
     if (text !== undefined && read?.success !== true)
       await replaceFile({ path: `${path}.damaged`, data: Buffer.from(text), sync: "synced" }).catch(options.onError);
-    const days = Object.entries(read?.data ?? {});
-    return new SpendBook(options, new Map(days.map(([day, spent]) => [day, new Map(Object.entries(spent))])));
+    const days = Object.entries(read?.data ?? {}).map(([day, spendByUser]) => {
+      const spends = Object.entries(spendByUser).map(
+        ([user, spend]) => [user, typeof spend === "number" ? { nanos: spend, unpriced: 0 } : spend] as const,
+      );
+      return [day, new Map(spends)] as const;
+    });
+    return new SpendBook(options, new Map(days));
   }
 
-  charge(user: string, nanos: number): void {
+  /** Null: a reply whose price is not known. */
+  charge(user: string, nanos: number | null): void {
     const day = utcDay(this.#options.now());
-    const spent = this.#nanosByDay.get(day) ?? new Map<string, number>();
-    this.#nanosByDay.set(day, spent.set(user, (spent.get(user) ?? 0) + nanos));
+    const spends = this.#spendByDay.get(day) ?? new Map<string, DaySpend>();
+    const before = spends.get(user) ?? noSpend;
+    const after =
+      nanos === null ? { ...before, unpriced: before.unpriced + 1 } : { ...before, nanos: before.nanos + nanos };
+    this.#spendByDay.set(day, spends.set(user, after));
     this.#timer ??= setTimeout(() => void this.#write(), spendWriteMs).unref();
   }
 
   usdToday(user: string): number {
-    return (this.#nanosByDay.get(utcDay(this.#options.now()))?.get(user) ?? 0) / 1e9;
+    return this.#today(user).nanos / 1e9;
+  }
+
+  unpricedToday(user: string): number {
+    return this.#today(user).unpriced;
   }
 
   async close(): Promise<void> {
     if (this.#timer !== undefined) await this.#write();
     await this.#writing;
+  }
+
+  #today(user: string): DaySpend {
+    return this.#spendByDay.get(utcDay(this.#options.now()))?.get(user) ?? noSpend;
   }
 
   #write(): Promise<void> {
@@ -68,9 +98,14 @@ export class SpendBook implements SpendToday {
   }
 
   async #save(): Promise<void> {
-    const days = [...this.#nanosByDay.keys()].toSorted();
-    for (const day of days.slice(0, -spendDaysKept)) this.#nanosByDay.delete(day);
-    const book = Object.fromEntries([...this.#nanosByDay].map(([day, spent]) => [day, Object.fromEntries(spent)]));
+    const days = [...this.#spendByDay.keys()].toSorted();
+    for (const day of days.slice(0, -spendDaysKept)) this.#spendByDay.delete(day);
+    const book = Object.fromEntries(
+      [...this.#spendByDay].map(([day, spends]) => [
+        day,
+        Object.fromEntries([...spends].map(([user, spend]) => [user, spend.unpriced === 0 ? spend.nanos : spend])),
+      ]),
+    );
     await makeFolder(this.#options.folder);
     await replaceFile({
       path: bookPath(this.#options.folder),
@@ -79,6 +114,8 @@ export class SpendBook implements SpendToday {
     });
   }
 }
+
+const noSpend: DaySpend = { nanos: 0, unpriced: 0 };
 
 const bookPath = (folder: string): string => join(folder, "spend.json");
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { formatDollars, formatShare } from "./status.ts";
 
 const style = `
 :root { color-scheme: light dark; --ink: #1d2127; --soft: #5d6773; --line: #d9dee4; --paper: #fff; --good: #1a7f4b; --bad: #b3261e; }
@@ -30,7 +31,8 @@ const byId = (id) => document.getElementById(id);
 const key = location.hash.slice(1) || sessionStorage.getItem("key") || "";
 if (location.hash !== "") { sessionStorage.setItem("key", key); history.replaceState(null, "", location.pathname); }
 const count = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const dollars = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+const dollars = ${String(formatDollars)};
+const share = ${String(formatShare)};
 const time = (at) => at === undefined ? "" : new Date(at).toLocaleString();
 const fill = (id, rows) => {
   const body = byId(id);
@@ -51,27 +53,27 @@ const show = (status) => {
   const { totals } = status;
   const removed = totals.inputTokensSent === 0 ? 0 : 1 - totals.inputTokensUsed / totals.inputTokensSent;
   const figures = { running: status.running, requests: count.format(status.requests), conversations: count.format(totals.conversations),
-    saved: dollars.format(totals.savedUsd), removed: Math.round(100 * removed) + " %", edits: count.format(totals.edits),
+    saved: dollars(totals.savedUsd), removed: share(Math.max(0, removed)), edits: count.format(totals.edits),
     errors: count.format(status.ownErrors), open: count.format(status.failedOpen) };
   for (const [id, text] of Object.entries(figures)) byId(id).textContent = text;
-  fill("upstream", status.upstream.map((one) => [one.api, one.address, { text: one.health, look: one.health },
+  fill("upstream", status.upstream.map((one) => [one.api, one.address, { text: one.health === "unknown" ? "not used yet" : one.health, look: one.health },
     one.lastFailure ?? one.lastStatus ?? "", time(one.lastAt)]));
-  fill("spend", status.spendToday.map((one) => [one.user, number(dollars.format(one.usd))]));
+  fill("spend", status.spendToday.map((one) => [one.user, number(dollars(one.usd)), number(count.format(one.unpriced))]));
   fill("conversations-list", status.conversations.map((one) => [one.id, one.user, one.client ?? "", one.project ?? "", one.model,
     number(count.format(one.requests)), number(count.format(one.inputTokensSent)), number(count.format(one.inputTokensUsed)),
-    number(Math.floor(100 * one.windowShareMax) + " %"), number(dollars.format(one.savedUsd)), number(count.format(one.edits)), time(one.lastAt)]));
+    number(share(one.windowShareMax)), number(dollars(one.savedUsd)), number(count.format(one.edits)), time(one.lastAt)]));
   byId("summary").textContent = status.summary.charAt(0).toUpperCase() + status.summary.slice(1) + ".";
-  byId("since").textContent = "Version " + status.version + ", since " + time(status.startedAt);
+  byId("since").textContent = "Version " + status.version + ". Counts since the gateway started, " + time(status.startedAt) + "; spending since midnight UTC.";
 };
 const look = async () => {
   try {
     const reply = await fetch("status.json", { headers: key === "" ? {} : { authorization: "Bearer " + key }, cache: "no-store" });
-    if (reply.status === 401) { byId("problem").textContent = "Open this page with the link that \\"palimpsest gateway status\\" prints: it holds the key."; return; }
+    if (reply.status === 401) { byId("problem").textContent = "Open this page with the link that \\"palimpsest gateway status\\" prints: it contains the key."; return; }
     if (!reply.ok) throw new Error("status " + reply.status);
     show(await reply.json());
     byId("problem").textContent = "";
   } catch (error) {
-    byId("problem").textContent = "The gateway does not answer (" + error.message + ").";
+    byId("problem").textContent = "The gateway is not responding (" + error.message + ").";
   }
   setTimeout(look, 3000);
 };
@@ -83,16 +85,16 @@ const figures = [
   ["requests", "Requests"],
   ["conversations", "Conversations"],
   ["saved", "Saved (estimated)"],
-  ["removed", "Input tokens less"],
+  ["removed", "Input tokens saved"],
   ["edits", "Edits"],
-  ["errors", "Own errors"],
-  ["open", "Passed unchanged"],
+  ["errors", "Gateway errors"],
+  ["open", "Forwarded unchanged (gateway error)"],
 ] as const;
 
 const table = (id: string, columns: readonly string[]): string =>
   `<table><thead><tr>${columns.map((name) => `<th scope="col">${name}</th>`).join("")}</tr></thead><tbody id="${id}"></tbody></table>`;
 
-/** One page without requests to anyone else. What it shows comes from `status.json`, as text only. */
+/** Loads nothing from elsewhere. The data comes from `status.json` and is inserted as text only. */
 export const statusPage = `<!doctype html>
 <html lang="en">
 <head>
@@ -107,11 +109,11 @@ export const statusPage = `<!doctype html>
 <p id="summary"></p>
 <dl>${figures.map(([id, label]) => `<div><dt>${label}</dt><dd id="${id}">–</dd></div>`).join("")}</dl>
 <h2>Upstream</h2>
-${table("upstream", ["API", "Address", "Health", "Last answer", "When"])}
+${table("upstream", ["API", "Address", "Health", "Last reply", "Last reply at"])}
 <h2>Spent today (UTC)</h2>
-${table("spend", ["User", "Cost"])}
+${table("spend", ["User", "Cost", "Replies without a known price"])}
 <h2>Conversations</h2>
-${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Tokens sent", "Tokens used", "Largest, of the window", "Saved", "Edits", "Last"])}
+${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Client tokens", "Upstream tokens", "Largest request (% of window)", "Saved", "Edits", "Last request"])}
 <p class="soft" id="since"></p>
 <script>${script}</script>
 </body>

@@ -1,6 +1,6 @@
 import { formatCount, plural } from "palimpsest/internal/text/format-count";
 import type { GatewayEvent } from "./gateway-event.ts";
-import type { ConversationRow, GatewayState } from "./gateway-state.ts";
+import { type ConversationRow, type GatewayState, type Savings, sumSavings } from "./gateway-state.ts";
 import { statusRowsMax } from "./limits.ts";
 import type { SpendToday } from "./users.ts";
 
@@ -14,7 +14,9 @@ export interface GatewayStatus {
   readonly ownErrors: number;
   readonly failedOpen: number;
   readonly upstream: readonly UpstreamHealth[];
-  readonly spendToday: readonly { readonly user: string; readonly usd: number }[];
+  /** Since midnight, UTC, also before the gateway was started. */
+  readonly spendToday: readonly UserSpend[];
+  /** Like all counts but `spendToday`: since the gateway was started. */
   readonly totals: StatusTotals;
   /** What was saved, in a sentence; or why nothing was. */
   readonly summary: string;
@@ -22,11 +24,18 @@ export interface GatewayStatus {
   readonly conversations: readonly ConversationRow[];
 }
 
-interface StatusTotals {
+interface UserSpend {
+  readonly user: string;
+  /** For replies whose price is known. Null if there were others alone. */
+  readonly usd: number | null;
+  /** Replies whose price is not known. */
+  readonly unpriced: number;
+}
+
+interface StatusTotals extends Savings {
   readonly conversations: number;
   readonly inputTokensSent: number;
   readonly inputTokensUsed: number;
-  readonly savedUsd: number;
   readonly edits: number;
   readonly windowShareMax: number;
 }
@@ -62,17 +71,35 @@ interface Counts {
 const noCounts = (): Counts => ({ running: 0, requests: 0, ownErrors: 0, failedOpen: 0 });
 
 function countEvent(counts: Counts, event: GatewayEvent): void {
-  if (event.kind === "request-start") counts.running += 1;
-  if (event.kind === "request-end") {
-    counts.running -= 1;
-    counts.requests += 1;
-    if (event.error !== undefined) counts.ownErrors += 1;
+  switch (event.kind) {
+    case "request-start":
+      counts.running += 1;
+      return;
+    case "request-end":
+      counts.running -= 1;
+      counts.requests += 1;
+      if (event.error !== undefined) counts.ownErrors += 1;
+      return;
+    case "refused":
+      counts.ownErrors += 1;
+      return;
+    case "failed-open":
+      counts.failedOpen += 1;
+      return;
+    case "listening":
+    case "malformed":
+    case "upstream":
+    case "reply-cost":
+    case "config-loaded":
+    case "config-refused":
+    case "drain-start":
+    case "drain-end":
+    case "bug":
+      return;
   }
-  if (event.kind === "refused") counts.ownErrors += 1;
-  if (event.kind === "failed-open") counts.failedOpen += 1;
 }
 
-/** Follows events, for one look at the whole. */
+/** Counts events and summarises them for the status page and `gateway status`. */
 export class StatusBoard {
   readonly #options: StatusOptions;
   readonly #startedAt: number;
@@ -101,17 +128,17 @@ export class StatusBoard {
       });
   }
 
-  /** With a user: only what is that user's own. */
+  /** With a user: only that user's counts and conversations. */
   read({ user }: { readonly user?: string | undefined } = {}): GatewayStatus {
     const { version, now, state, spend, upstream, users } = this.#options;
     const rows = state.conversations({ user });
-    const sum = (key: Exclude<keyof StatusTotals, "conversations" | "windowShareMax">): number =>
+    const sum = (key: "inputTokensSent" | "inputTokensUsed" | "edits"): number =>
       rows.reduce((total, row) => total + row[key], 0);
     const totals: StatusTotals = {
       conversations: rows.length,
       inputTokensSent: sum("inputTokensSent"),
       inputTokensUsed: sum("inputTokensUsed"),
-      savedUsd: sum("savedUsd"),
+      ...sumSavings(rows),
       edits: sum("edits"),
       windowShareMax: rows.reduce((largest, row) => Math.max(largest, row.windowShareMax), 0),
     };
@@ -124,7 +151,7 @@ export class StatusBoard {
       upstream: Object.entries(user === undefined ? upstream() : {}).flatMap(([api, address]) =>
         address === undefined ? [] : [this.#health(api, address)],
       ),
-      spendToday: (user === undefined ? users() : [user]).map((name) => ({ user: name, usd: spend.usdToday(name) })),
+      spendToday: (user === undefined ? users() : [user]).map((name) => readSpend(spend, name)),
       totals,
       summary: describeSavings(totals),
       conversations: rows.slice(0, statusRowsMax),
@@ -147,28 +174,44 @@ export class StatusBoard {
   }
 }
 
+function readSpend(spend: SpendToday, user: string): UserSpend {
+  const [usd, unpriced] = [spend.usdToday(user), spend.unpricedToday(user)];
+  return { user, usd: usd === 0 && unpriced > 0 ? null : usd, unpriced };
+}
+
 /** Zeros would look like a failure: in a large window nothing has to be done for a long time. */
 export function describeSavings(totals: StatusTotals): string {
-  const { conversations, inputTokensSent, inputTokensUsed, savedUsd, edits, windowShareMax } = totals;
+  const { conversations, inputTokensSent, inputTokensUsed, edits, windowShareMax } = totals;
   if (conversations === 0) return "no conversation yet";
   const which = `${formatCount(conversations)} ${plural(conversations, "conversation")}`;
   const share = `${formatShare(windowShareMax)} of its model's window`;
   if (edits === 0) return `${which}: nothing had to be removed yet, the largest request took ${share}`;
   const less = inputTokensSent === 0 ? 0 : 1 - inputTokensUsed / inputTokensSent;
   const made = `${formatCount(edits)} ${plural(edits, "edit")}`;
-  return less === 0
-    ? `${which}: ${made}, nothing saved yet`
-    : `${which}: ${made}, ${formatShare(less)} fewer input tokens, ${formatSaving(savedUsd)}; without edits, the largest request would have taken ${share}`;
+  // Replies that were continued after a recall add input tokens that the client never sent, so `less` can be negative.
+  return less <= 0
+    ? `${which}: ${made}, no input tokens saved yet`
+    : `${which}: ${made}, ${formatShare(less)} fewer input tokens, ${formatSavings(totals)}; without edits, the largest request would have taken ${share}`;
 }
 
-const formatSaving = (usd: number): string =>
-  usd < 0 ? `about ${formatDollars(-usd)} spent on them so far` : `about ${formatDollars(usd)} saved`;
+function formatSavings({ savedUsd, savedUnknown }: Savings): string {
+  if (savedUsd === null) return "money saved not known (the model has no known price)";
+  const known =
+    savedUsd < 0
+      ? `so far the edits cost about ${formatDollars(-savedUsd)} more than they saved`
+      : `about ${formatDollars(savedUsd)} saved`;
+  if (savedUnknown === 0) return known;
+  return `${known}, not counting ${formatCount(savedUnknown)} ${plural(savedUnknown, "conversation")} without a known price`;
+}
 
+/** Both functions are also sent to the status page as source text, so they must not refer to anything outside. */
 export const formatShare = (share: number): string =>
   share > 0 && share < 0.01 ? "less than 1 %" : `${Math.floor(100 * share)} %`;
 
-/** Two digits that say something: `$12.30`, `$0.0031`. */
-export const formatDollars = (usd: number): string =>
-  usd < 0
-    ? `-${formatDollars(-usd)}`
-    : `$${usd.toFixed(usd === 0 || usd >= 0.01 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(usd))))}`;
+/** Cents, or two significant digits below a cent: `$12.30`, `$0.0031`. */
+export const formatDollars = (usd: number | null): string => {
+  if (usd === null) return "not known";
+  const amount = Math.abs(usd);
+  const digits = amount === 0 || amount >= 0.01 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(amount)));
+  return `${usd < 0 ? "-" : ""}$${amount.toFixed(digits)}`;
+};

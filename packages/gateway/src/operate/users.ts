@@ -1,10 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** Someone whose requests pass the gateway. */
+/** A person or program that sends requests with a gateway key. */
 export interface User {
   readonly name: string;
-  /** SHA-256 of the user's gateway key, in hex. Keys are long and random, so that a slow hash is not needed. */
+  /** SHA-256 of the user's gateway key, in hex. Keys are long and random, so a slow hash is not needed. */
   readonly keySha256: string;
   /** Sent upstream in place of all credentials of the client. Without one, those pass that are not the gateway key. */
   readonly upstreamKeys: UpstreamKeys;
@@ -17,12 +17,14 @@ export interface UpstreamKeys {
   readonly openai?: string | undefined;
 }
 
-/** The user of a gateway that has no list of users: whoever can reach the address. */
+/** The user of every request if the config lists no users: anyone who can reach the address. */
 export const localUser = "local";
 
 export interface SpendToday {
-  /** Dollars since midnight, UTC. */
+  /** Dollars since midnight, UTC, for replies whose price is known. */
   usdToday(user: string): number;
+  /** Replies since midnight, UTC, whose price is not known. */
+  unpricedToday(user: string): number;
 }
 
 export interface UserRegistryOptions {
@@ -37,9 +39,9 @@ export type Identity =
   | { readonly kind: "user"; readonly name: string; readonly headers: IncomingHttpHeaders }
   | { readonly kind: "unknown" };
 
-/** On whose account a request goes. */
+/** Whose key pays for a request, and whether spending is limited. */
 export interface ClientAccount {
-  /** `operator`: the key is shared, so that the upstream can't tell this user from others. */
+  /** `operator`: the key is shared, so the upstream can't tell this user from others. */
   readonly key: "client" | "operator";
   readonly spend: "limited" | "unlimited";
 }
@@ -113,13 +115,17 @@ export class UserRegistry {
       return {
         kind: "spend-limit",
         retryAfter: secondsToMidnight(this.#now()),
-        message: `The spend limit of ${name} for today ($${usdPerDay}) is reached. It begins anew at midnight UTC.`,
+        message: `${name} has reached today's spend limit ($${usdPerDay}). It resets at midnight UTC.`,
       };
     if (requestsPerMinute === undefined) return { kind: "admitted" };
     const retryAfter = this.#takeRequest(name, requestsPerMinute);
     return retryAfter === undefined
       ? { kind: "admitted" }
-      : { kind: "rate-limit", retryAfter, message: `${name} may send ${requestsPerMinute} requests a minute.` };
+      : {
+          kind: "rate-limit",
+          retryAfter,
+          message: `Rate limit: ${name} may send ${requestsPerMinute} requests per minute.`,
+        };
   }
 
   /** Seconds to wait, if there is none left. The bucket fills evenly. */

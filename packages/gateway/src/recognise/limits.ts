@@ -21,3 +21,6 @@ export const sharedTailMax = 8;
 
 /** Conversations that are remembered. The oldest are forgotten: their sessions stay. */
 export const conversationsMax = 20_000;
+
+/** Characters of a client's name in the status. A longer product name in the user agent is not shown. */
+export const clientCharsMax = 40;

@@ -8,6 +8,7 @@ import {
   textField,
   tryParseJson,
 } from "palimpsest/internal/schema/json";
+import { clientCharsMax } from "./limits.ts";
 
 /** What a request says about where it comes from. */
 export interface RequestIdentity {
@@ -119,6 +120,3 @@ function clientName(header: (name: string) => string | undefined): string | unde
   const [product] = agent.split(/[/ ]/, 1);
   return product === undefined || product === "" || product.length > clientCharsMax ? undefined : product.toLowerCase();
 }
-
-/** A name for people: what is longer is none. */
-const clientCharsMax = 40;

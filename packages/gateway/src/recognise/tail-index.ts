@@ -2,15 +2,15 @@ import { sharedTailMax, tailMessagesMax, tailRowMin, tailSearchMax } from "./lim
 
 /**
  * Finds conversations by how their newest lists end. A client that compacts a list, or leaves out its beginning, keeps its
- * last messages in a row, and goes on behind them. One message alone proves nothing: examples, short answers and fixed
+ * last messages in a row and continues after them. One message alone proves nothing: examples, short answers and fixed
  * instructions are in many conversations.
  */
 export class TailIndex {
-  /** By scope and the last messages. The one that was asked last is last. */
+  /** By scope and last messages. The most recently used conversation comes last. */
   readonly #idsByEnd = new Map<string, Set<string>>();
   readonly #tailById = new Map<string, { readonly key: string; readonly messages: readonly string[] }>();
 
-  /** Replaces what is known of the conversation. Returns the messages that are kept. */
+  /** Replaces the conversation's last messages. Returns those that are kept. */
   set(id: string, { scope, messages }: ScopedMessages): string[] {
     this.remove(id);
     const tail = messages.slice(-tailMessagesMax).filter((message) => message !== "");

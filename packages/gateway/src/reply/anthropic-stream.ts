@@ -94,7 +94,7 @@ export class AnthropicStream implements StreamFormat {
     return this.#place(event);
   }
 
-  /** Other events: those with an index belong to a block. */
+  /** Maps the index of other events to the client's: an event with an index belongs to a block. */
   #place(event: JsonObject): ShownEvent {
     const index = field(event, "index");
     if (typeof index !== "number") return "pass";
@@ -107,7 +107,7 @@ export class AnthropicStream implements StreamFormat {
     return clientIndex === index ? "pass" : { ...event, index: clientIndex };
   }
 
-  /** There can be several; only the last one has a stop reason. */
+  /** A stream can have several `message_delta` events; only the last one has a stop reason. */
   #finish(event: JsonObject): ShownEvent {
     const usage = field(event, "usage");
     if (isObject(usage)) this.#reply.usage = { ...this.#reply.usage, ...withoutNulls(usage) };
@@ -133,10 +133,13 @@ export class AnthropicStream implements StreamFormat {
 
   #usage(): JsonObject {
     const earlier = this.#earlierUsage;
-    return earlier === undefined ? this.#reply.usage : joinUsage("anthropic", earlier, this.#reply.usage);
+    return earlier === undefined ? this.#reply.usage : joinUsage("anthropic", { earlier, last: this.#reply.usage });
   }
 
-  /** What an event tells instead of `usage`; undefined if that is right. It tells the same fields, or all if the client has been told those of another reply. */
+  /**
+   * The usage to show the client, or undefined if the event's own is right. Has the event's fields; in a continued reply all
+   * fields, because the client has already seen those of an earlier reply.
+   */
   #tell(usage: JsonObject): JsonObject | undefined {
     const before = this.#usage();
     const told = this.#options.usage?.(before) ?? before;

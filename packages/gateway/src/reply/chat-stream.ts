@@ -139,7 +139,7 @@ export class ChatStream implements StreamFormat {
 
   #usage(): JsonObject {
     const earlier = this.#earlierUsage;
-    return earlier === undefined ? this.#reply.usage : joinUsage("openai-chat", earlier, this.#reply.usage);
+    return earlier === undefined ? this.#reply.usage : joinUsage("openai-chat", { earlier, last: this.#reply.usage });
   }
 
   /** What a chunk tells instead of `usage`, if anything. */
@@ -161,7 +161,7 @@ interface UpstreamReply {
   state: "open" | "complete" | "waits" | "broken";
   usage: JsonObject;
   hasClientCall: boolean;
-  /** The gateway's. */
+  /** Calls of gateway tools. */
   readonly calls: KnownCall[];
   /** By choice and index. */
   readonly callByKey: Map<string, KnownCall>;

@@ -1,2 +1,2 @@
-/** An event is held until it is complete. The largest real ones hold a whole response with images; more is no event. */
+/** An event is buffered until it is complete. The largest real ones contain a whole response with images. */
 export const eventBytesMax = 64 * 1024 * 1024;

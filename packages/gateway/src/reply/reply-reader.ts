@@ -26,8 +26,8 @@ export interface ReadReply {
 export type ReadProvider = "anthropic" | "openai-responses";
 
 /**
- * Reads a reply from the bytes that the client gets. A reply that is cut off, refused or failed is none: no client can go
- * on from it.
+ * Reads a reply from the bytes that the client gets. Returns nothing for a reply that was cut off, refused or failed: no
+ * client can continue from it.
  */
 export class ReplyReader {
   readonly #provider: ReadProvider;
@@ -41,7 +41,7 @@ export class ReplyReader {
     this.#provider = provider;
   }
 
-  /** A piece of a stream. The reply as soon as its last event has come. */
+  /** Takes a chunk of a stream. Returns the reply once its last event has arrived. */
   take(chunk: Uint8Array): ReadReply | undefined {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let start: number = this.#held.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
@@ -53,7 +53,7 @@ export class ReplyReader {
       this.#heldBytes = 0;
       start = end;
     }
-    // What is longer than the relay takes has ended the reply there.
+    // A longer event has already ended the reply in the relay.
     if (start < bytes.length && this.#heldBytes <= eventBytesMax) {
       this.#held.push(bytes.subarray(start));
       this.#heldBytes += bytes.length - start;
@@ -69,7 +69,7 @@ export class ReplyReader {
   }
 
   #takeEvent(bytes: Buffer): void {
-    // Most events of a response are pieces of what its last one holds whole.
+    // The last event contains the whole response; the others are pieces of it.
     if (this.#provider === "openai-responses" && !lastEvents.some((name) => bytes.includes(name))) return;
     const data = readEventData(bytes, this.#splitter);
     const event = data === undefined ? undefined : tryParseJson(data.text);

@@ -15,8 +15,8 @@ export interface ReplyFigures {
   readonly source: "said" | "estimated";
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Billionths of a dollar. Zero if the model's price is unknown. */
-  readonly nanos: number;
+  /** Billionths of a dollar. Null if the model's price is not known. */
+  readonly nanos: number | null;
 }
 
 export interface EstimateInput {
@@ -69,7 +69,7 @@ export class ReplyUsage {
       source: this.#isComplete ? "said" : "estimated",
       inputTokens: sum((one) => countPromptTokens(one.usage)),
       outputTokens: sum((one) => one.outputTokens),
-      nanos: new CostLedger(prices).priceOf({ model, usage: charged }),
+      nanos: findModel(model, prices) === undefined ? null : new CostLedger(prices).priceOf({ model, usage: charged }),
     };
   }
 }

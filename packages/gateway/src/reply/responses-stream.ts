@@ -165,7 +165,9 @@ export class ResponsesStream implements StreamFormat {
 
   #usage(): JsonObject {
     const earlier = this.#earlierUsage;
-    return earlier === undefined ? this.#reply.usage : joinUsage("openai-responses", earlier, this.#reply.usage);
+    return earlier === undefined
+      ? this.#reply.usage
+      : joinUsage("openai-responses", { earlier, last: this.#reply.usage });
   }
 }
 

@@ -118,7 +118,7 @@ describe("joinUsage", () => {
       server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 },
       iterations: [{ type: "message", output_tokens: 6 }],
     };
-    expect(joinUsage("anthropic", earlier, last)).toEqual({
+    expect(joinUsage("anthropic", { earlier, last })).toEqual({
       input_tokens: 12,
       cache_read_input_tokens: 110,
       output_tokens: 11,
@@ -135,7 +135,7 @@ describe("joinUsage", () => {
       output_tokens_details: { reasoning_tokens: 1 },
       total_tokens: input + output,
     });
-    expect(joinUsage("openai-responses", usage(10, 3), usage(20, 4))).toEqual({
+    expect(joinUsage("openai-responses", { earlier: usage(10, 3), last: usage(20, 4) })).toEqual({
       input_tokens: 20,
       output_tokens: 7,
       output_tokens_details: { reasoning_tokens: 2 },

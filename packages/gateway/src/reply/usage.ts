@@ -3,9 +3,8 @@ import type { Tokens } from "palimpsest/internal/schema/brand";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 
 /**
- * Which usage a client is told. `used`: what upstream reports. `sent`: what the client's own request would have used, so
- * that the client's compaction and its count of tokens agree; `moreTokens` is by how much that is more than what went
- * upstream.
+ * Which usage the client sees. `used`: what the upstream reports. `sent`: what the client's original request would have used,
+ * so that its compaction agrees with its own token count; `moreTokens` is the difference to what went upstream.
  */
 export type UsageReport =
   | { readonly kind: "used" }
@@ -17,9 +16,9 @@ export const usageChange = (provider: Provider, report: UsageReport): ((usage: J
   report.kind === "used" ? undefined : (usage) => growInput(provider, usage, report.moreTokens());
 
 /**
- * A usage whose input side has `more` tokens more. They count as read from the cache if the request used the cache at all:
- * the client would have read them there, and a client that computes costs prices them so. Else they count as plain
- * input. A usage without an input side stays as it is.
+ * Adds `more` tokens to the input side. They count as cache reads if the request used the cache at all, because the original
+ * request would have read them there and clients compute costs from these fields; otherwise as plain input. A usage without
+ * an input side stays unchanged.
  */
 export function growInput(provider: Provider, usage: JsonObject, more: number): JsonObject {
   if (more === 0) return usage;
@@ -77,8 +76,11 @@ function growOpenaiInput(provider: "openai-chat" | "openai-responses", usage: Js
   };
 }
 
-/** The usage of several replies that a client sees as one: the last one's input, everyone's output. */
-export function joinUsage(provider: Provider, earlier: JsonObject, last: JsonObject): JsonObject {
+/** The usage of several replies that the client sees as one: the input of the last, and the output of all. */
+export function joinUsage(
+  provider: Provider,
+  { earlier, last }: { readonly earlier: JsonObject; readonly last: JsonObject },
+): JsonObject {
   const joined: Record<string, Json> = { ...earlier, ...last };
   for (const key of summedKeys[provider]) {
     const sum = addCounts(field(earlier, key), field(last, key));

@@ -35,7 +35,7 @@ export class WholeRelay {
     onEvent(reply);
     const earlier = this.#earlier;
     const { shown, calls, client } = format.show(reply, { ownTools, earlier });
-    const joined = earlier === undefined ? shown : joinReplies(provider, earlier, shown);
+    const joined = earlier === undefined ? shown : joinReplies(provider, { earlier, last: shown });
     const isFailed = textField(reply, "status") === "failed";
     const end: ReplyEnd = isFailed ? { kind: "broken" } : replyEnd(calls, client);
     if (client === "waits") {
@@ -74,18 +74,23 @@ interface WholeFormat {
   join(earlier: JsonObject, last: JsonObject): JsonObject;
 }
 
-/** The last reply, as the end of what came before it, with the id under which the client knows it. */
-function joinReplies(provider: Provider, earlier: JsonObject, last: JsonObject): JsonObject {
+interface TwoReplies {
+  readonly earlier: JsonObject;
+  readonly last: JsonObject;
+}
+
+/** Appends the last reply to the earlier one, under the id that the client knows. */
+function joinReplies(provider: Provider, { earlier, last }: TwoReplies): JsonObject {
   const [before, after, id] = [field(earlier, "usage"), field(last, "usage"), field(earlier, "id")];
   return {
     ...last,
     ...formats[provider].join(earlier, last),
     ...(id === undefined ? {} : { id }),
-    ...(isObject(before) && isObject(after) ? { usage: joinUsage(provider, before, after) } : {}),
+    ...(isObject(before) && isObject(after) ? { usage: joinUsage(provider, { earlier: before, last: after }) } : {}),
   };
 }
 
-const joinLists = (key: string, earlier: JsonObject, last: JsonObject): JsonObject => ({
+const joinLists = (key: string, { earlier, last }: TwoReplies): JsonObject => ({
   [key]: [...listField(earlier, key), ...listField(last, key)],
 });
 
@@ -109,7 +114,7 @@ const anthropic: WholeFormat = {
     const waits = calls.length > 0 && !hasClientCall && (reason === "tool_use" || reason === "end_turn");
     return { shown: calls.length === 0 ? reply : { ...reply, content }, calls, client: waits ? "waits" : "complete" };
   },
-  join: (earlier, last) => joinLists("content", earlier, last),
+  join: (earlier, last) => joinLists("content", { earlier, last }),
 };
 
 const responses: WholeFormat = {
@@ -129,7 +134,7 @@ const responses: WholeFormat = {
     const waits = calls.length > 0 && !hasClientCall && status === "completed";
     return { shown: calls.length === 0 ? named : { ...named, output }, calls, client: waits ? "waits" : "complete" };
   },
-  join: (earlier, last) => joinLists("output", earlier, last),
+  join: (earlier, last) => joinLists("output", { earlier, last }),
 };
 
 const chat: WholeFormat = {
@@ -188,7 +193,7 @@ function joinMessages(earlier: JsonObject, last: JsonObject): JsonObject {
   }
   return {
     ...joined,
-    ...(listField(earlier, "annotations").length > 0 ? joinLists("annotations", earlier, last) : {}),
+    ...(listField(earlier, "annotations").length > 0 ? joinLists("annotations", { earlier, last }) : {}),
   };
 }
 

@@ -13,7 +13,7 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array> {
     this.#onCancel = onCancel;
   }
 
-  /** That wait for the consumer. */
+  /** Bytes that the consumer has not taken yet. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -30,7 +30,7 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array> {
     this.#bytes += chunk.byteLength;
   }
 
-  /** With an error the consumer gets what there is first, and then the error. */
+  /** With an error, the consumer first gets what is queued, then the error. */
   end(error?: Error): void {
     if (this.#end !== undefined) return;
     this.#end = { error };

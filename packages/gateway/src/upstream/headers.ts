@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 
 export type Headers = Record<string, string | string[]>;
 
-/** They belong to one connection (RFC 9110, 7.6.1), or are written anew for the next one. */
+/** Headers that belong to one connection (RFC 9110, 7.6.1) or are rewritten for the next. */
 const connectionHeaders = [
   "connection",
   "keep-alive",
@@ -24,26 +24,26 @@ const notForwarded: ReadonlySet<string> = new Set([
   "http2-settings",
 ]);
 
-/** The last two speak of the upstream's own address: a client must not take them for ours. */
+/** The last two are about the upstream's address and must not be applied to the gateway's. */
 const notReturned: ReadonlySet<string> = new Set([...connectionHeaders, "alt-svc", "strict-transport-security"]);
 
-/** Headers of ours, such as the gateway's key, are for the gateway alone. */
+/** The gateway's own headers, such as its key, never go upstream. */
 const ownHeaderPrefix = "x-palimpsest-";
 
-/** By which a gateway knows its own requests, if they lead back to it. */
+/** Lets a gateway recognise its own requests if they loop back to it. */
 export const hopHeader = "x-palimpsest-hop";
 
-/** What a client sent, without what is for its connection to us. Everything unknown passes. */
+/** The client's headers without those of its connection. Unknown headers pass. */
 export const forwardHeaders = (headers: IncomingHttpHeaders): Headers =>
   pick(headers, (name) => !notForwarded.has(name) && !name.startsWith(ownHeaderPrefix));
 
-/** What an upstream sent, without what is for its connection to us. */
+/** The upstream's headers without those of its connection. */
 export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(headers, (name) => !notReturned.has(name));
 
-/** For an exchange that reads the reply: it must come as it is. */
+/** Asks for an uncompressed reply, for an exchange that reads it. */
 export const askForPlainReply = (headers: Headers): Headers => ({ ...headers, "accept-encoding": "identity" });
 
-/** With values that the `anthropic-beta` header needs besides those that it has. */
+/** Adds values to the `anthropic-beta` header. */
 export function addBetas(headers: Headers, betas: readonly string[]): Headers {
   if (betas.length === 0) return headers;
   const given = [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((one) => one.trim()));

@@ -1,21 +1,22 @@
-/** Connections to one origin. Each running reply holds one; more requests wait. */
+/** Connections to one origin. Each running reply uses one; further requests wait. */
 export const upstreamConnectionsMax = 1_024;
 
+/** TCP and TLS take less than a second; a host that needs longer is down. */
 export const connectMsMax = 10_000;
 
-/** For one of them, if all have a reply: longer than a connection takes. */
+/** How long a request waits for a free connection if all are in use. Longer than it takes to open one. */
 export const connectionWaitMsMax = 30_000;
 
-/** Until the head of a reply. A reply that is not streamed has none before its last token: the SDKs wait as long. */
+/** Until the headers of a reply. Without streaming they come only after the last token; the SDKs wait as long. */
 export const replyHeadMsMax = 600_000;
 
-/** Between two chunks of a reply. Streams of the providers hold pings, every few seconds. */
+/** Between two chunks of a reply. The providers send pings every few seconds. */
 export const replyIdleMsMax = 300_000;
 
-/** Shorter than servers and load balancers keep an idle connection, so that we close it, and not they under our request. */
+/** Shorter than servers and load balancers keep an idle connection, so that we close it first and never send a request into a connection they are closing. */
 export const connectionIdleMs = 4_000;
 
-/** What is held of a reply that its client reads slowly; then the upstream has to wait. */
+/** Bytes buffered for a client that reads slowly. Beyond this, reading from the upstream pauses. */
 export const heldReplyBytesMax = 256 * 1024;
 
 /**

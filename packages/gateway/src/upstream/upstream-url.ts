@@ -11,14 +11,14 @@ type UpstreamUrlOutcome = UpstreamUrl | { readonly kind: "wrong"; readonly messa
 export function parseUpstreamUrl(text: string): UpstreamUrlOutcome {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:"))
-    return { kind: "wrong", message: `${text} is no address: write https://… or http://…` };
+    return { kind: "wrong", message: `${text} is not a URL: use https://… or http://…` };
   if (url.username !== "" || url.password !== "")
-    return { kind: "wrong", message: "an upstream's address holds no user name and no password" };
+    return { kind: "wrong", message: "an upstream URL must not contain a user name or a password" };
   if (url.search !== "" || url.hash !== "") return { kind: "wrong", message: `${text} must not have a query or a #` };
   return { kind: "url", origin: url.origin, prefix: url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "") };
 }
 
-/** Whether keys go over a network as plain text. */
+/** Whether keys would cross a network unencrypted. */
 export const isPlainText = (text: string): boolean => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === "http:" && !isLoopbackHost(url.hostname.replaceAll(/[[\]]/g, ""));

@@ -49,7 +49,7 @@ export interface Upstream {
   send(request: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure>;
 }
 
-/** A reply ended before its end. */
+/** A reply broke off before it was complete. */
 export class UpstreamBroken extends Error {
   override readonly name = "UpstreamBroken";
   readonly why: UpstreamFailure["why"];
@@ -90,7 +90,7 @@ export interface UpstreamTimeouts {
   readonly connections?: number | undefined;
 }
 
-/** Connections to the upstreams, kept open between requests. HTTP/1.1: a reply of its own connection is never held up by another. */
+/** Connections to the upstreams, kept open between requests. HTTP/1.1: each reply has its own connection, so a slow one never blocks another. */
 export class UpstreamPools implements Upstream {
   readonly #targets: Readonly<Record<keyof UpstreamUrls, Target | undefined>>;
 
@@ -108,7 +108,7 @@ export class UpstreamPools implements Upstream {
     const kind = request.provider === "anthropic" ? "anthropic" : "openai";
     const target = this.#targets[kind];
     if (target === undefined)
-      return { kind: "failed", why: "absent", message: `This gateway has no upstream for ${kind}.` };
+      return { kind: "failed", why: "absent", message: `The gateway has no upstream for ${kind}.` };
     const startedAt = performance.now();
     const outcome = await dispatch(target, request);
     const isStale =
@@ -167,7 +167,7 @@ function dispatch(
   return handler.outcome;
 }
 
-/** One write of all: copying a megabyte takes a tenth of a millisecond, hundreds of small writes take longer. */
+/** Joined into one write: copying a megabyte takes a tenth of a millisecond, hundreds of small writes take longer. */
 function toBody(body: UpstreamRequest["body"]): Uint8Array | Readable | null {
   if (body instanceof Readable) return body;
   const [first] = body;
@@ -295,7 +295,7 @@ const textByWhy = {
 function describeFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamBroken) return { kind: "failed", why: error.why, message: error.message };
   const code = errorCode(error);
-  // Errors of TLS have many codes, and come before a connection is made; those of the parser begin with HPE.
+  // TLS errors have many codes and come before the connection is made; parser errors start with HPE.
   const why = whyByCode.get(code ?? "") ?? (code?.startsWith("HPE_") === true ? "reset" : "unreachable");
   return { kind: "failed", why, message: code === undefined ? `${textByWhy[why]}.` : `${textByWhy[why]} (${code}).` };
 }

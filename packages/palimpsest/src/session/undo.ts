@@ -3,7 +3,7 @@ import type { EntryId, Tokens } from "../schema/brand.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import type { Draft } from "../transcript/draft.ts";
-import { findUndoneEdits, planUndo, type Redo, type UndoPlan } from "../transcript/plan-undo.ts";
+import { findUndoneEdits, isUndo, planUndo, type Redo, type UndoPlan } from "../transcript/plan-undo.ts";
 import type { ContextLedger } from "../tokens/token-ledger.ts";
 import { type CountedLog, openCounted } from "./counted-log.ts";
 import type { OpenLogOptions } from "./open-log.ts";
@@ -33,6 +33,8 @@ export type UndoOutcome =
       readonly receipts: readonly Receipt[];
       /** The entries that undid them: undoing one of these restores its edit. */
       readonly undos: readonly EntryId[];
+      /** If what was undone is an undo: the edit that is in force again. */
+      readonly redone?: EditEntry | undefined;
     }
   | {
       readonly kind: "branched";
@@ -114,14 +116,28 @@ const beginsLater = (log: CountedLog, { fold }: Session): boolean =>
 async function appendUndos(session: Session, plan: ReadyPlan, options: UndoOptions): Promise<UndoOutcome> {
   const receipts: Receipt[] = [];
   const undos: EntryId[] = [];
+  const redone = findRedone(session.fold.path.entries, plan);
+  const nature = redone === undefined ? "undone" : redone.edit.type === "boundary" ? "summarised" : "reduced";
   for (const edit of plan.edits) {
     const draft = { type: "undo", edit: edit.id, ...(options.thinking === "bound" ? { dropsThinking: true } : {}) };
-    const edited = await session.edit({ drafts: [draft], cause: "asked", nature: "undone" });
+    const edited = await session.edit({ drafts: [draft], cause: "asked", nature });
     if (edited.kind === "failed") return edited;
     receipts.push(edited.receipt);
     undos.push(...edited.entries);
   }
-  return { kind: "undone", edits: plan.edits, said: plan.said, receipts, undos };
+  return { kind: "undone", edits: plan.edits, said: plan.said, receipts, undos, redone };
+}
+
+/** The edit that counts again once the plan is carried out: the undo of its undo. Undefined if something is only undone. */
+function findRedone(path: readonly Entry[], { edits: [first] }: ReadyPlan): EditEntry | undefined {
+  let found = first;
+  let undos = 0;
+  while (found !== undefined && isUndo(found)) {
+    const target = found.edit.edit;
+    found = path.find((entry): entry is EditEntry => entry.kind === "edit" && entry.id === target);
+    undos += 1;
+  }
+  return undos % 2 === 1 ? found : undefined;
 }
 
 async function branchBefore(session: Session, edits: readonly EditEntry[]): Promise<UndoOutcome> {

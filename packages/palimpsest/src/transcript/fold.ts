@@ -363,8 +363,8 @@ export class Fold {
 
   #openCallsText(): string {
     const open = [...this.#flattener.open].map((id) => `${this.#flattener.toolName(id) ?? "tool"} ${id}`);
-    const listed = open.slice(0, 3).join(", ");
-    return `${open.length === 1 ? "a call has" : `${open.length} calls have`} no result: ${listed}${open.length > 3 ? ", …" : ""}`;
+    if (open.length === 1) return `it waits for the result of ${open[0]}`;
+    return `it waits for the results of ${open.length} calls: ${open.slice(0, 3).join(", ")}${open.length > 3 ? ", …" : ""}`;
   }
 
   #figures(): PathFigures {

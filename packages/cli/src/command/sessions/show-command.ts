@@ -15,7 +15,7 @@ import { command, type CommandContext } from "../../program/command.ts";
 import { exitCode } from "../../program/failure.ts";
 import { quantity, wrapText, formatNumber, formatUsd, joinLines } from "../../text/format.ts";
 import { type NamedLog, openNamedLog, openWithEdits, wrongFileFailure } from "../../session/named-log.ts";
-import { openCallsAdvice } from "../../text/render-message.ts";
+import { describeSendState, hasClientLists } from "../../text/render-message.ts";
 import { sessionOperand } from "../../program/parse-arguments.ts";
 import { table } from "../../text/table.ts";
 
@@ -35,7 +35,13 @@ export const showCommand = command({
       const priceOf = createCallsPricer(reading.settings.models.value);
       const session = { ...describeLog(log, { ...opened, priceOf }), madeFrom: await readSource(context, log) };
       if (format === "json") await context.out.json(session);
-      else await context.out.write(asText(session, context.out.columns ?? 80));
+      else {
+        const hasClient = hasClientLists(opened.fold.path.entries);
+        const state = describeSendState(opened.fold.view(), { hasClient });
+        await context.out.write(
+          asText({ ...session, state: state.text, advice: state.advice }, context.out.columns ?? 80),
+        );
+      }
       return exitCode.fine;
     } finally {
       await log.source.close();
@@ -146,14 +152,21 @@ function describeCalls({ edit }: EditEntry, priceOf: CallsPricer): Pick<Describe
   return { calls: calls.length, costUsd: nanos === undefined ? null : toUsd(nanos) };
 }
 
-function asText(session: SessionDescription & { readonly madeFrom: SessionSource | null }, columns: number): string {
+interface ShownSession extends SessionDescription {
+  readonly madeFrom: SessionSource | null;
+  /** Whether it can be sent. */
+  readonly state: string;
+  readonly advice: string | undefined;
+}
+
+function asText(session: ShownSession, columns: number): string {
   const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
   const lines = [
     `${joinLines(session.path)}${origin}`,
     `size      ${formatBytes(session.sizeBytes)}, ${formatBytes(session.bytesRead)} of it read`,
     `view      ${quantity(session.messages, "message")}, about ${formatNumber(session.tokens)} tokens`,
-    `state     ${underLabel(session.sendable ? "sendable" : `not sendable: ${joinLines(session.why ?? "")}`, columns).trimStart()}`,
-    ...(session.whyCode === "open-calls" ? [underLabel(openCallsAdvice, columns)] : []),
+    `state     ${underLabel(session.state, columns).trimStart()}`,
+    ...(session.advice === undefined ? [] : [underLabel(session.advice, columns)]),
     `damage    ${session.damagedRanges === 0 ? "none seen" : `${quantity(session.damagedRanges, "range")}: see sessions fsck`}`,
   ];
   for (const [at, pin] of session.pins.entries())

@@ -22,14 +22,20 @@ export interface SyncHost extends IdsDep {
   readonly events: Pick<EventEmitter, "drain">;
 }
 
-/** Appends the items from one on, each in the way in which it would have come by a call of its own. */
+/** Appends the items from index `from` on, as if each had been passed by its own call. */
 export async function appendItems(
   host: SyncHost,
   known: KnownItems,
   { items, from }: { readonly items: readonly SyncItem[]; readonly from: number },
 ): Promise<void> {
-  const appender = new ItemAppender(host, known, items);
+  const appender = new ItemAppender({ host, known, items });
   for (let at = from; at < items.length;) at = await appender.append(at);
+}
+
+interface AppenderInput {
+  readonly host: SyncHost;
+  readonly known: KnownItems;
+  readonly items: readonly SyncItem[];
 }
 
 class ItemAppender {
@@ -37,7 +43,7 @@ class ItemAppender {
   readonly #known: KnownItems;
   readonly #items: readonly SyncItem[];
 
-  constructor(host: SyncHost, known: KnownItems, items: readonly SyncItem[]) {
+  constructor({ host, known, items }: AppenderInput) {
     this.#host = host;
     this.#known = known;
     this.#items = items;

@@ -66,8 +66,8 @@ export class ConversationSync {
   }
 
   /**
-   * Announces a list in its order; the result takes it over. `unchanged` is about the list that was announced before:
-   * if that one was never read, as its call was aborted, it says nothing.
+   * Reserves this list's turn. Call the returned function to apply it. `unchanged` refers to the list announced before; it is
+   * ignored if that one was never applied because its call was aborted.
    */
   announce(
     messages: readonly object[],

@@ -15,9 +15,9 @@ export interface KnownItem {
   /** For a call: its id in the transcript. */
   readonly toolUse: ToolUseId | undefined;
   /**
-   * The entry after which the conversation continues if it branches off behind this item: its own, or the last edit
-   * before the next item. Null at the very beginning. Undefined if no branch can begin here: it shares its entry or its
-   * reply with the next item, or what is before it in the list is not what is before it in the transcript.
+   * The entry after which a branch from this item continues: its own entry, or the last edit before the next item. Null for
+   * the root. Undefined if no branch can start here, because the item shares its entry or its reply with the next item, or
+   * because list and transcript have different items before it.
    */
   behind: EntryId | null | undefined;
   /** What came next in a list, by its digest. */

@@ -243,9 +243,12 @@ function findChanged(
 }
 
 /**
- * A call that the caller never saw, and its result, belong to the message beside them in the same message of the view; a
- * reply that has nothing else belongs to the reply that continues it, and a result that stands alone to its call. Thinking
- * belongs to what follows it in its message.
+ * Finds the client's message that each block without an item belongs to:
+ *
+ *   hidden call or result       the nearest owned block before it in the same view message, or else the nearest after it
+ *   result alone in a message   the owner of its call
+ *   call alone in a reply       the reply that continues it
+ *   thinking                    the owner of what follows it in its view message, or else of what precedes it
  */
 function assignOwners(shown: readonly ShownBlock[], onHidden: (owner: number) => void): void {
   if (shown.every(({ item }) => item !== undefined)) return;

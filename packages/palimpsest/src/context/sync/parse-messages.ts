@@ -35,7 +35,7 @@ function chatPart(part: Json): readonly Block[] {
   switch (textField(part, "type")) {
     case "image_url": {
       const image = field(part, "image_url");
-      return isObject(image) ? mediaBlock("image", mediaSource(textField(image, "url"), image), {}) : [];
+      return isObject(image) ? mediaBlock("image", { source: mediaSource(textField(image, "url"), image) }) : [];
     }
     case "file": {
       const file = field(part, "file");
@@ -58,17 +58,21 @@ function chatCall(call: JsonObject): Block {
   const custom = field(call, "custom");
   const { name, arguments: input } = isObject(called) ? called : { name: undefined, arguments: undefined };
   if (!isObject(called) && isObject(custom))
-    return callBlock(textField(call, "id"), textField(custom, "name"), { input: field(custom, "input") ?? "" });
-  return callBlock(textField(call, "id"), asText(name), parseInput(input));
+    return callBlock({
+      id: textField(call, "id"),
+      name: textField(custom, "name"),
+      input: { input: field(custom, "input") ?? "" },
+    });
+  return callBlock({ id: textField(call, "id"), name: asText(name), input: parseInput(input) });
 }
 
 function parseResponsesItem(item: JsonObject): readonly SyncMessage[] {
   const id = textField(item, "call_id");
   switch (textField(item, "type")) {
     case "function_call":
-      return assistant(callBlock(id, textField(item, "name"), parseInput(field(item, "arguments"))));
+      return assistant(callBlock({ id, name: textField(item, "name"), input: parseInput(field(item, "arguments")) }));
     case "custom_tool_call":
-      return assistant(callBlock(id, textField(item, "name"), { input: field(item, "input") ?? "" }));
+      return assistant(callBlock({ id, name: textField(item, "name"), input: { input: field(item, "input") ?? "" } }));
     case "function_call_output":
     case "custom_tool_call_output": {
       const output = field(item, "output");
@@ -102,7 +106,7 @@ function responsesPart(part: Json): readonly Block[] {
     case "refusal":
       return refusalText(part);
     case "input_image":
-      return mediaBlock("image", mediaSource(textField(part, "image_url"), part), {});
+      return mediaBlock("image", { source: mediaSource(textField(part, "image_url"), part) });
     case "input_file":
       return fileBlock(part);
     default:
@@ -113,11 +117,13 @@ function responsesPart(part: Json): readonly Block[] {
 const fileBlock = (file: JsonObject): readonly Block[] => {
   const title = textField(file, "filename");
   const source = mediaSource(textField(file, "file_data") ?? textField(file, "file_url"), file);
-  return mediaBlock("document", source, title === undefined ? {} : { title });
+  return mediaBlock("document", { source, fields: title === undefined ? {} : { title } });
 };
 
-const mediaBlock = (type: "image" | "document", source: JsonObject | undefined, fields: JsonObject): readonly Block[] =>
-  source === undefined ? [] : contentBlocks([{ type, source, ...fields }]);
+const mediaBlock = (
+  type: "image" | "document",
+  { source, fields = {} }: { readonly source: JsonObject | undefined; readonly fields?: JsonObject },
+): readonly Block[] => (source === undefined ? [] : contentBlocks([{ type, source, ...fields }]));
 
 /** `url`: an address, or the data itself. Without it, `part` may name a file that the provider has. */
 function mediaSource(url: string | undefined, part: JsonObject): JsonObject | undefined {
@@ -127,7 +133,15 @@ function mediaSource(url: string | undefined, part: JsonObject): JsonObject | un
   return data === undefined ? { type: "url", url } : { type: "base64", media_type: mediaType ?? "", data };
 }
 
-const callBlock = (id = "", name = "", input: JsonObject): Block => ({
+const callBlock = ({
+  id = "",
+  name = "",
+  input,
+}: {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly input: JsonObject;
+}): Block => ({
   type: "tool_use",
   id: toolUseId(id),
   name,
