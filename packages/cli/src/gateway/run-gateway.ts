@@ -19,7 +19,7 @@ import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { portInUse } from "../simulate/parse-cassette-options.ts";
-import { gatewayFolder, type GatewayHold, holdPlace, openSecret } from "./gateway-place.ts";
+import { gatewayFolder, type GatewayHold, holdPlace, openSecret } from "../host/gateway/gateway-place.ts";
 
 export interface GatewayFlags {
   readonly upstream: readonly string[];

@@ -4,7 +4,7 @@ import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/stor
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { claudeSettingsFiles, settingsBytesMax } from "./client-upstream.ts";
-import { gatewayFolder } from "./gateway-place.ts";
+import { gatewayFolder } from "../host/gateway/gateway-place.ts";
 import type { ClientProcess } from "./run-client.ts";
 
 export const clientNames = ["claude", "opencode", "codex", "pi"] as const;

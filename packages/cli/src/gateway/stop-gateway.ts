@@ -4,7 +4,7 @@ import { drainSecondsMax } from "@palimpsest/gateway/internal/operate/limits";
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
-import { findGateway, isAlive } from "./gateway-place.ts";
+import { findGateway, isAlive } from "../host/gateway/gateway-place.ts";
 
 /** Asks the gateway to end, and waits until its process has. Another one may have been started by then. */
 export async function stopGateway({ env, out }: CommandContext): Promise<Outcome> {

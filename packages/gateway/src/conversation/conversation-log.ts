@@ -23,6 +23,8 @@ const line = z.object({
   client: z.string().optional(),
   lists: z.array(z.string()).optional(),
   tail: z.array(z.string()).optional(),
+  /** It is no longer known. */
+  removed: z.literal(true).optional(),
 });
 
 type LogLine = z.infer<typeof line>;
@@ -89,6 +91,22 @@ export class ConversationLog {
     else this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
   }
 
+  /** Forgets a conversation. What earlier lines say of it goes when the file is written anew. */
+  remove(id: string): void {
+    if (!this.#facts.delete(id)) return;
+    this.index.remove(id);
+    this.#unwritten.push({ id, removed: true });
+    void this.#write();
+  }
+
+  /** Resolves when the file holds nothing of conversations that were removed. Rejects if it can't be written. */
+  async rewrite(): Promise<void> {
+    await this.#write();
+    const rewriting = this.#writing.then(() => this.#rewrite());
+    this.#writing = rewriting.catch(() => void (this.#isTorn = true));
+    await rewriting;
+  }
+
   /** Writes what is not written yet. */
   async close(): Promise<void> {
     await this.#write();
@@ -104,7 +122,12 @@ export class ConversationLog {
   #read(text: string): void {
     const parsed = line.safeParse(parseLine(text));
     if (!parsed.success) return;
-    const { id, scope, tools, user, project, client, lists = [], tail } = parsed.data;
+    const { id, scope, tools, user, project, client, lists = [], tail, removed } = parsed.data;
+    if (removed === true) {
+      this.#facts.delete(id);
+      this.index.remove(id);
+      return;
+    }
     if (scope !== undefined && tools !== undefined && user !== undefined) {
       this.index.put({ id, scope, tools, lists: [], tail: [] });
       this.#facts.set(id, { user, project, client });

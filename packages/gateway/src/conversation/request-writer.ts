@@ -21,6 +21,8 @@ export interface WrittenBody {
   readonly betas: readonly string[];
   /** Whether every message is sent as the client wrote it. */
   readonly untouched: boolean;
+  /** Names of the fields that are not the client's own. */
+  readonly changes: readonly string[];
 }
 
 interface WriteInput<P extends Provider> {
@@ -89,7 +91,8 @@ export class RequestWriter<P extends Provider> {
       list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
       fields,
     });
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched };
+    const changes = [...Object.keys(fields), ...(untouched && lead === list.lead ? [] : [this.#format.list])];
+    return { bytes, betas: [...request.betas, ...binding.betas], untouched, changes };
   }
 
   /** Whether the request asks for a usage that its client did not ask for. */

@@ -22,6 +22,8 @@ export interface ClientRequest {
   readonly files: "shared" | "separate";
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
+  /** Is told the conversation that the request belongs to, if there is one. */
+  readonly onConversation?: ((id: string) => void) | undefined;
 }
 
 /** Where the reply goes. Once the client has gone, everything is dropped, and nothing rejects. */
