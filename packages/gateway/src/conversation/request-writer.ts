@@ -23,6 +23,8 @@ export interface WrittenBody {
   readonly untouched: boolean;
   /** Names of the fields that are not the client's own. */
   readonly changes: readonly string[];
+  /** The list that is sent. */
+  readonly list: readonly (BodyElement | Uint8Array)[];
 }
 
 interface WriteInput<P extends Provider> {
@@ -87,12 +89,10 @@ export class RequestWriter<P extends Provider> {
       ...marks,
       ...this.#usageFields(body),
     };
-    const bytes = writeBody(body, {
-      list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
-      fields,
-    });
+    const sentList = lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)];
+    const bytes = writeBody(body, { list: sentList, fields });
     const changes = [...Object.keys(fields), ...(untouched && lead === list.lead ? [] : [this.#format.list])];
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched, changes };
+    return { bytes, betas: [...request.betas, ...binding.betas], untouched, changes, list: sentList };
   }
 
   /** Whether the request asks for a usage that its client did not ask for. */

@@ -352,7 +352,7 @@ class RunningExchange {
     const report =
       this.#deps.options().usage === "used"
         ? ({ kind: "used" } as const)
-        : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
+        : ({ kind: "sent", moreTokens: (used: number) => this.#account.moreTokens(used) } as const);
     return {
       provider,
       ownTools: this.#ownTools,
