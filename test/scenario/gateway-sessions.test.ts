@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { called } from "./support/called.ts";
@@ -90,6 +90,45 @@ describe("a session that is deleted", () => {
     const session = await findSession(world, "Number forty-one.");
     expect((await called(world, "sessions", "delete", session, "--yes")).code).toBe(0);
     expect(await listSessions(world)).toEqual([]);
+  });
+});
+
+describe("the window of the gateway's config", () => {
+  const openSession = async (contextTokens: number, rounds: number) => {
+    const world = await createWorld();
+    const path = join(world.home, "gateway.json");
+    const config = JSON.parse(await readFile(path, "utf8")) as object;
+    await writeFile(path, JSON.stringify({ ...config, context: { contextTokens, recall: "off" } }));
+    const { url } = await startGateway(world);
+    const results = Array.from({ length: rounds }, (_, nth) => [
+      { role: "assistant", content: [{ type: "tool_use", id: `toolu_${nth}`, name: "read", input: { nth } }] },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: `toolu_${nth}`, content: `line ${nth};\n`.repeat(400) }],
+      },
+    ]);
+    const tools = [{ name: "read", description: "Reads.", input_schema: { type: "object" } }];
+    const reply = await post(url, { messages: [user("Read all."), ...results.flat()], tools });
+    expect(reply.status).toBe(200);
+    await reply.text();
+    const [listed] = await listSessions(world);
+    return { world, session: listed?.sessionId ?? "" };
+  };
+
+  it("is what `context` shows, and `--context-tokens` wins", async () => {
+    const { world, session } = await openSession(60_000, 4);
+    const window = async (...args: readonly string[]) =>
+      JSON.parse((await called(world, "context", session, "--json", ...args)).out) as object;
+    await expect.poll(() => window()).toMatchObject({ window: 60_000, windowFrom: "the gateway's config" });
+    expect(await window("--context-tokens", "90000")).toMatchObject({ window: 90_000 });
+  });
+
+  it("is the one that an undo must fit: it is refused, and leaves the session as it is", async () => {
+    const { world, session } = await openSession(30_000, 40);
+    const before = (await called(world, "view", session, "--json")).out;
+    const undone = await called(world, "undo", session);
+    expect([undone.code, undone.err]).toEqual([5, expect.stringMatching(/no request over [\d,]+ can be sent/)]);
+    expect((await called(world, "view", session, "--json")).out).toBe(before);
   });
 });
 

@@ -231,7 +231,8 @@ export class Conversations implements GatewayState {
   }
 
   /** Called for each request that is sent. */
-  countRequest(open: OpenConversation): void {
+  countRequest(open: OpenConversation, { windowTokens }: { readonly windowTokens: number }): void {
+    this.#deps.log.noteWindow(open.id, windowTokens);
     open.row.requests += 1;
     open.row.lastAt = this.#deps.now();
     this.#rows.delete(open.id);

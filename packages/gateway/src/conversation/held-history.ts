@@ -163,7 +163,7 @@ export class HeldHistories {
    * as a part of that one.
    */
   async forget(user: string, sessions: readonly string[]): Promise<void> {
-    for (const history of [...this.#histories]) {
+    for (const history of this.#histories.values().toArray()) {
       const [, last] = [...history.sessionByKey].at(-1) ?? [];
       if (history.user === user && last !== undefined && sessions.includes(last)) this.#drop(history);
     }

@@ -70,13 +70,18 @@ export class HeldLog {
     const path = this.#path(user);
     if (path === undefined) return;
     const file = this.#file(user);
-    const removing = file.writing.then(async () => {
-      const lines = await readLines(path);
-      const kept = keepOthers(lines, new Set(sessions));
-      if (kept.length < lines.length) file.bytes = await writeLines(path, kept);
-    });
+    const removing = file.writing.then(() => this.#removeFrom(path, { file, sessions: new Set(sessions) }));
     file.writing = removing.catch(() => void (file.bytes = undefined));
     await removing;
+  }
+
+  async #removeFrom(
+    path: string,
+    { file, sessions }: { readonly file: UserFile; readonly sessions: ReadonlySet<string> },
+  ): Promise<void> {
+    const lines = await readLines(path);
+    const kept = keepOthers(lines, sessions);
+    if (kept.length < lines.length) file.bytes = await writeLines(path, kept);
   }
 
   #file(user: string): UserFile {

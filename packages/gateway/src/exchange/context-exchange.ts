@@ -134,7 +134,7 @@ class RunningExchange {
       await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
-    if (this.#request.operation === "create") this.#deps.conversations.countRequest(this.#open);
+    if (this.#request.operation === "create") this.#deps.conversations.countRequest(this.#open, prepared);
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "reply" && isRefused(outcome)) void this.#deps.conversations.discard(this.#found);
