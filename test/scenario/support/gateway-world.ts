@@ -8,7 +8,7 @@ import type { ReductionOptions } from "../../../packages/gateway/src/conversatio
 import { HeldLog } from "../../../packages/gateway/src/conversation/held-log.ts";
 import { ToolBook } from "../../../packages/gateway/src/conversation/tool-book.ts";
 import { contextExchange } from "../../../packages/gateway/src/exchange/context-exchange.ts";
-import type { ExchangeOptions } from "../../../packages/gateway/src/exchange/exchange-options.ts";
+import type { ExchangeOptions } from "../../../packages/gateway/src/exchange/exchange.ts";
 import { serveGateway } from "../../../packages/gateway/src/http/serve-gateway.ts";
 import type { GatewayEvent } from "../../../packages/gateway/src/operate/gateway-event.ts";
 import type { Store } from "../../../packages/palimpsest/src/ports/store.ts";

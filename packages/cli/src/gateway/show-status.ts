@@ -5,8 +5,7 @@ import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
 import { formatNumber, quantity, shortId } from "../text/format.ts";
 import { type Column, table } from "../text/table.ts";
-import { askGateway } from "../host/gateway/ask-gateway.ts";
-import { findGateway } from "../host/gateway/gateway-place.ts";
+import { askGateway, findGateway } from "../host/gateway/gateway-place.ts";
 
 /** What the running gateway says of itself. */
 export async function showStatus({ env, out }: CommandContext, format: "text" | "json"): Promise<Outcome> {

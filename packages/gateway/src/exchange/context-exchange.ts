@@ -19,8 +19,7 @@ import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstr
 import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
-import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
-import type { ExchangeOptions } from "./exchange-options.ts";
+import type { ClientReply, ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
 import { holdReply, isGood, isReadable, isRefused, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";

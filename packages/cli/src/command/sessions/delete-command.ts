@@ -11,7 +11,7 @@ import { formatBytes } from "palimpsest/internal/text/format-count";
 import { canAskUser } from "../../compact/ask-to-commit.ts";
 import { openWorkspace, type Workspace } from "../../host/workspace.ts";
 import type { ProjectStore } from "../../host/project-store.ts";
-import { releaseSession } from "../../gateway/release-session.ts";
+import { releaseSession } from "../../host/gateway/gateway-place.ts";
 import { askYesNo } from "../../program/ask-yes-no.ts";
 import { command, type CommandContext, type Outcome } from "../../program/command.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";

@@ -2,8 +2,7 @@ import { existsSync } from "node:fs";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { SessionId } from "palimpsest/internal/schema/brand";
 import type { SessionRemover } from "palimpsest/internal/session/delete-sessions";
-import type { askGateway } from "./ask-gateway.ts";
-import type { FoundGateway } from "./gateway-place.ts";
+import type { askGateway, FoundGateway } from "./gateway-place.ts";
 
 /**
  * Removes what the gateway of this home keeps of deleted sessions: how it recognises them, and histories of clients that send
@@ -17,10 +16,7 @@ export const gatewayRemover = (home: string): SessionRemover => ({
     const place = await import("./gateway-place.ts");
     if (!existsSync(place.gatewayFolder(home))) return undefined;
     const found = await place.findGateway(home);
-    if (found.kind === "running") {
-      const { askGateway: ask } = await import("./ask-gateway.ts");
-      return await askToForget(ask, found, sessions);
-    }
+    if (found.kind === "running") return await askToForget(place.askGateway, found, sessions);
     if (found.kind !== "absent") return failed(found.message);
     const hold = await place.holdPlace(home);
     if (hold.kind !== "held") return failed(hold.message);
