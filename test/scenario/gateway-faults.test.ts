@@ -445,11 +445,28 @@ it("a request that the client got wrong is refused as it is, and that is no fail
   const body = JSON.stringify({ model, max_tokens: 1_000, temperature: 7, tools, messages: new Agent("whole").list });
   const got = await post(world.url, { body });
   const direct = await post(world.upstreamUrl, { body });
-  expect([got.status, got.bytes.toString("utf8").replace(/req_\w+/, "")]).toEqual([
+  expect([got.status, got.bytes.toString("utf8").replace(/req_[\w-]+/, "")]).toEqual([
     400,
-    direct.bytes.toString("utf8").replace(/req_\w+/, ""),
+    direct.bytes.toString("utf8").replace(/req_[\w-]+/, ""),
   ]);
   expect(failedSteps()).toEqual([]);
+  // One through the gateway, although it adds a tool, and the direct one.
+  expect(world.traffic.map(({ status }) => status)).toEqual([400, 400]);
+});
+
+it("a field that the client got wrong shortens no conversation, also one that is reduced", async () => {
+  await openWorld({ contextTokens: 20_000 });
+  const agent = new Agent("whole");
+  agent.list.push({ role: "assistant", content: "Yes." }, { role: "user", content: "word ".repeat(30_000) });
+  agent.list.push({ role: "assistant", content: "Read." }, { role: "user", content: "So?" });
+  agent.take(await agent.ask());
+  const reduced = toMessages(world.traffic.at(-1)?.body["messages"]);
+  expect(JSON.stringify(reduced).length).toBeLessThan(20_000);
+  const wrong = { model, max_tokens: 1_000, temperature: 7, tools, messages: agent.list };
+  expect((await post(world.url, { body: JSON.stringify(wrong) })).status).toBe(400);
+  expect(world.traffic.map(({ status }) => status)).toEqual([200, 400]);
+  agent.take(await agent.ask());
+  expect(toMessages(world.traffic.at(-1)?.body["messages"]).slice(0, reduced.length)).toEqual(reduced);
 });
 
 describe("two requests of one conversation at the same time", () => {

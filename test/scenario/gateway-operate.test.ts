@@ -119,6 +119,21 @@ describe("the gateway's own pages", () => {
     expect(asked).toEqual(["c-ada"]);
   });
 
+  it("forget deleted sessions for the operator alone", async () => {
+    const asked: (readonly string[])[] = [];
+    const forget = async (ids: readonly string[]): Promise<void> => void asked.push(ids);
+    const { url } = await openGateway({ users }, { state: { ...state, forget } });
+    const post = (key: string | undefined) =>
+      fetch(`${url}/palimpsest/forget?session=c-ada&session=c-eve`, {
+        method: "POST",
+        headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      });
+    for (const key of [undefined, "wrong", "plk_ada"]) expect((await post(key)).status, key).toBe(401);
+    expect(asked).toEqual([]);
+    expect(await (await post(secret)).json()).toEqual({ outcome: "forgotten" });
+    expect(asked).toEqual([["c-ada", "c-eve"]]);
+  });
+
   it("show a user that user's own conversations and money alone", async () => {
     const { get, post, config } = await openGateway({ users }, { state });
     for (const key of ["plk_ada", "plk_eve", "plk_eve"]) await (await post({ "x-api-key": key })).text();

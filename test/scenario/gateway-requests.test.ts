@@ -147,27 +147,53 @@ describe('a summary of the conversation\'s own model (`summarizer: "own"`)', () 
 });
 
 describe('`usage: "sent"`', () => {
-  it("tells what the client's own list would have used, by its bytes, and a count is of that list", async () => {
-    world = await openGatewayWorld({
-      simulator: { seed: 1 },
-      contextTokens: 20_000,
-      reduction: { recall: "off" },
-      exchange: { usage: "sent" },
-    });
-    const next = { model, tools, messages: [...talk, { role: "user", content: "So?" }] };
-    const ask = async (path: string, body: JsonObject) => {
-      const init = { method: "POST", headers, body: JSON.stringify(body) };
-      return usageShape.parse(await (await fetch(`${world.url}${path}`, init)).json());
-    };
-    const { usage } = await ask("/v1/messages", { ...next, max_tokens: 1_000 });
-    const sent = last();
-    const counted = await ask("/v1/messages/count_tokens", next);
-    expect(JSON.stringify(sent["messages"]).length).toBeLessThan(JSON.stringify(next.messages).length / 2);
-    expect(last()["messages"]).toEqual(next.messages);
-    const [told, own] = [usage?.input_tokens ?? 0, counted.input_tokens ?? 0];
-    // An estimate: what is sent may have more tokens to the byte than what was removed.
-    expect(told / own).toBeGreaterThan(0.6);
-    expect(told / own).toBeLessThan(1.7);
+  const ask = async (path: string, body: JsonObject) => {
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    return usageShape.parse(await (await fetch(`${world.url}${path}`, init)).json());
+  };
+  /** What the client is told, as a share of what its own list has, as the upstream counts it. */
+  const tell = async (messages: readonly JsonObject[]): Promise<number> => {
+    const { usage } = await ask("/v1/messages", { model, tools, messages, max_tokens: 1_000 });
+    const counted = await ask("/v1/messages/count_tokens", { model, tools, messages });
+    expect(last()["messages"]).toEqual(messages);
+    return sumInput(usage) / (counted.input_tokens ?? 0);
+  };
+  const open = async (recall: "on" | "off") => {
+    const exchange = { usage: "sent" } as const;
+    world = await openGatewayWorld({ simulator: { seed: 1 }, contextTokens: 20_000, reduction: { recall }, exchange });
+  };
+  const sentChars = (): number => JSON.stringify(world.traffic.at(-2)?.body["messages"]).length;
+
+  it("tells what the client's own list would have used, within 15 % of a count of it if nothing was sent before", async () => {
+    await open("off");
+    const messages = [...talk, { role: "user", content: "So?" }];
+    const share = await tell(messages);
+    expect(sentChars()).toBeLessThan(JSON.stringify(messages).length / 2);
+    expect(share).toBeGreaterThan(0.85);
+    expect(share).toBeLessThan(1.15);
+  });
+
+  it.each(["on", "off"] as const)("does so in every round of a long task, within 3 % (recall %s)", async (recall) => {
+    await open(recall);
+    const results = [
+      (at: number) => `line ${at} of the file says little\n`.repeat(120),
+      (at: number) =>
+        JSON.stringify(Array.from({ length: 60 }, (_, n) => ({ id: n * at, name: `row ${n}`, ok: true }))),
+      (at: number) => Array.from({ length: 300 }, (_, n) => (n * 7_919 * (at + 1)) % 100_003).join(" "),
+    ];
+    const messages: JsonObject[] = [{ role: "user", content: "Read everything." }];
+    const shares: number[] = [];
+    for (let at = 0; at < 40; at += 1) {
+      shares.push(await tell(messages));
+      const id = `toolu_${at}`;
+      messages.push(
+        { role: "assistant", content: [{ type: "tool_use", id, name: "read", input: { at } }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: results[at % 3]?.(at) ?? "" }] },
+      );
+    }
+    expect(sentChars()).toBeLessThan(JSON.stringify(messages).length / 2);
+    const errors = shares.map((share) => Math.abs(share - 1));
+    expect(Math.max(...errors)).toBeLessThan(0.03);
   });
 
   it('a count with `usage: "used"` is of what would be sent', async () => {
@@ -180,7 +206,15 @@ describe('`usage: "sent"`', () => {
   });
 });
 
+const inputShape = z.object({
+  input_tokens: z.number(),
+  cache_read_input_tokens: z.number().nullish(),
+  cache_creation_input_tokens: z.number().nullish(),
+});
 const usageShape = z.object({
   input_tokens: z.number().optional(),
-  usage: z.object({ input_tokens: z.number() }).optional(),
+  usage: inputShape.optional(),
 });
+
+const sumInput = (usage: z.infer<typeof inputShape> | undefined): number =>
+  (usage?.input_tokens ?? 0) + (usage?.cache_read_input_tokens ?? 0) + (usage?.cache_creation_input_tokens ?? 0);

@@ -9,6 +9,7 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { type ConversationPlace, Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/gateway-conversation.ts";
+import { conversationsPath, heldLogPath } from "./conversation/forget-sessions.ts";
 import { HeldLog } from "./conversation/held-log.ts";
 import { ToolBook } from "./conversation/tool-book.ts";
 import { contextExchange } from "./exchange/context-exchange.ts";
@@ -71,7 +72,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
 async function openLogs(home: string) {
   const folder = join(home, "gateway");
   try {
-    const log = await ConversationLog.open(join(folder, "conversations.jsonl"));
+    const log = await ConversationLog.open(conversationsPath(home));
     return { kind: "open", log, toolBook: await ToolBook.open(join(folder, "tools.jsonl")) } as const;
   } catch (error) {
     const code = errorCode(error);
@@ -79,9 +80,6 @@ async function openLogs(home: string) {
     return { kind: "failed", code, message: `${folder} can't be read and written (${code})` } as const;
   }
 }
-
-const heldLogPath = (home: string, user: string): string =>
-  join(home, "gateway", ...(user === localUser ? [] : ["users", user]), "held.jsonl");
 
 const readReduction = ({
   contextTokens,

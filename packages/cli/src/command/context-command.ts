@@ -40,7 +40,7 @@ export const contextCommand = command({
       const counted = await openCounted(log, { source: log.source, origin: log.origin });
       const wrongFile = wrongFileFailure(log, counted);
       if (wrongFile !== undefined) return wrongFile;
-      const settings = await settingsForLog(context, { log: counted, options });
+      const settings = await settingsForLog(context, { log: counted, options, session: log.session?.id });
       if (settings.kind === "failure") return settings;
       const { resolved } = settings;
       const workspace = openWorkspace(context);
@@ -52,6 +52,7 @@ export const contextCommand = command({
         await context.out.json({
           model,
           windowSource: resolved.window.source,
+          windowFrom: resolved.window.from,
           ...asJson(report),
           exact: exact ?? null,
         });

@@ -13,6 +13,7 @@ import { sessionOperand } from "../program/parse-arguments.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
 import { branchPointText, undoReportText } from "../text/receipt-text.ts";
 import { sessionFailure } from "../session/session-failure.ts";
+import { gatewayWindow } from "../session/settings-for-log.ts";
 
 export const undoCommand = command({
   name: "undo",
@@ -56,7 +57,9 @@ export const undoCommand = command({
 /** Settings resolved for the model of the session. */
 async function settingsForSession(context: CommandContext, log: NamedLog): Promise<ResolvedSettings> {
   const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
-  const { resolved } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens });
+  const window = await gatewayWindow(context, log.session?.id);
+  const flags = window === undefined ? [] : [{ flag: "context-tokens", text: String(window) }];
+  const { resolved } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens, flags });
   return resolved;
 }
 
@@ -85,7 +88,7 @@ async function runUndo(
       const ended = await session.endTurn();
       if (ended.kind === "failed") return sessionFailure(ended, session.id);
     }
-    return await reportOutcome(context, { outcome, session, format });
+    return await reportOutcome(context, { outcome, session, settings, format });
   } finally {
     await session.close();
   }
@@ -103,8 +106,14 @@ async function reportOutcome(
   {
     outcome,
     session,
+    settings,
     format,
-  }: { readonly outcome: UndoOutcome; readonly session: Session; readonly format: "text" | "json" },
+  }: {
+    readonly outcome: UndoOutcome;
+    readonly session: Session;
+    readonly settings: ResolvedSettings;
+    readonly format: "text" | "json";
+  },
 ): Promise<Outcome> {
   switch (outcome.kind) {
     case "failed":
@@ -139,10 +148,18 @@ async function reportOutcome(
         return exitCode.fine;
       }
       await out.write(undoReportText(outcome, out.style));
-      await out.write(`context   now about ${formatNumber(await contextTokens(session))} tokens\n`);
+      const tokens = await contextTokens(session);
+      await out.write(`context   now about ${formatNumber(tokens)} tokens\n${tooFullText(tokens, settings)}`);
       await out.write(backText(session.id, outcome.undos.toReversed()));
       return exitCode.fine;
   }
+}
+
+/** What was undone stays so, but the next request may need the room. */
+function tooFullText(tokens: Tokens, { thresholds, window }: ResolvedSettings): string {
+  const limit = thresholds.compact;
+  if (tokens < limit) return "";
+  return `          more than ${formatNumber(limit)} of the window of ${formatNumber(window.tokens)}: the next request will be made smaller again\n`;
 }
 
 /** As every other command counts it: read anew, with the provider's counts and what requests carry besides messages. */

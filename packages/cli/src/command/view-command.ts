@@ -39,7 +39,7 @@ export const viewCommand = command({
       // Instruction files and memory stand behind the prompt; only the count tells them apart.
       const system = [...systemPrompts, ...memoryFiles.map(({ text }) => text), ...(memory ?? [])];
       if (format === "json") {
-        const settings = await settingsForLog(context, { log: opened, options });
+        const settings = await settingsForLog(context, { log: opened, options, session: log.session?.id });
         if (settings.kind === "failure") return settings;
         await context.out.json({
           system,

@@ -7,8 +7,7 @@ import { readSmallFile } from "palimpsest/internal/store/files/disk";
 import { isObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
-import { askGateway } from "./ask-gateway.ts";
-import type { FoundGateway } from "./gateway-place.ts";
+import { askGateway, type FoundGateway } from "../host/gateway/gateway-place.ts";
 
 /** Where a client would send its requests without the gateway, if the user has set that. */
 export interface ClientUpstream {

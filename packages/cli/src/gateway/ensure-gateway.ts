@@ -8,7 +8,7 @@ import { goneMs, pollMs, startMsMax } from "./limits.ts";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
 import { checkUpstreams, type ClientUpstreams } from "./client-upstream.ts";
-import { findGateway, type FoundGateway, gatewayFolder } from "./gateway-place.ts";
+import { findGateway, type FoundGateway, gatewayFolder } from "../host/gateway/gateway-place.ts";
 
 export interface StartOptions {
   readonly home: string;

@@ -20,7 +20,7 @@ import { exitCode, failure, type Failure, usageError } from "../program/failure.
 import { quantity } from "../text/format.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 import { portInUse } from "../simulate/parse-cassette-options.ts";
-import { gatewayFolder, type GatewayHold, holdPlace, openSecret } from "./gateway-place.ts";
+import { gatewayFolder, type GatewayHold, holdPlace, openSecret } from "../host/gateway/gateway-place.ts";
 
 export interface GatewayFlags {
   readonly upstream: readonly string[];

@@ -5,7 +5,7 @@ import { settingsBytesMax } from "./limits.ts";
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { claudeSettingsFiles } from "./client-upstream.ts";
-import { gatewayFolder } from "./gateway-place.ts";
+import { gatewayFolder } from "../host/gateway/gateway-place.ts";
 import type { ClientProcess } from "./run-client.ts";
 
 export const clientNames = ["claude", "opencode", "codex", "pi"] as const;

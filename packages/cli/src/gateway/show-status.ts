@@ -6,8 +6,7 @@ import { exitCode, failure } from "../program/failure.ts";
 import { rowsShown } from "./limits.ts";
 import { formatNumber, quantity, shortId } from "../text/format.ts";
 import { type Column, table } from "../text/table.ts";
-import { askGateway } from "./ask-gateway.ts";
-import { findGateway } from "./gateway-place.ts";
+import { askGateway, findGateway } from "../host/gateway/gateway-place.ts";
 
 /** Prints the status of the running gateway. */
 export async function showStatus({ env, out }: CommandContext, format: "text" | "json"): Promise<Outcome> {

@@ -4,7 +4,7 @@ import { homeFolder } from "palimpsest/internal/store/files/project";
 import { pollMs, stopMsMax } from "./limits.ts";
 import type { CommandContext, Outcome } from "../program/command.ts";
 import { exitCode, failure } from "../program/failure.ts";
-import { findGateway, isAlive } from "./gateway-place.ts";
+import { findGateway, isAlive } from "../host/gateway/gateway-place.ts";
 
 /** Stops the gateway and waits until its process has ended. Another gateway may have been started by then. */
 export async function stopGateway({ env, out }: CommandContext): Promise<Outcome> {

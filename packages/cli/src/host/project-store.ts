@@ -18,6 +18,7 @@ import {
   type FilePortsOptions,
   type FileSessionList,
 } from "palimpsest/internal/store/files/store";
+import { gatewayRemover } from "./gateway/gateway-remover.ts";
 import { forgetInIndex } from "palimpsest/internal/store/recall/forget-in-index";
 
 /** What is stored for one project. */
@@ -38,9 +39,13 @@ export interface ProjectStore
 
 export type FileProjectStore = AdoptOnceDeps & FilePorts & Pick<ProjectStore, "removers">;
 
+interface ProjectStoreOptions extends Pick<FilePortsOptions, "durability" | "scanner" | "mailFolder"> {
+  readonly home: string;
+}
+
 export function openProjectStore(
   folder: string,
-  { durability, scanner, mailFolder }: Pick<FilePortsOptions, "durability" | "scanner" | "mailFolder">,
+  { home, durability, scanner, mailFolder }: ProjectStoreOptions,
 ): FileProjectStore {
   const base = { now: () => millis(Date.now()), uuid: randomUUID };
   const ports = filePorts({ deps: base, folder, durability, scanner, mailFolder });
@@ -51,7 +56,7 @@ export function openProjectStore(
     sessionOf: (source) => sessionId(uuidFromHash(sha256Hex(`${basename(folder)}\n${source}`))),
     wait,
     ...ports,
-    removers: [recallRemover(ports.recall), mailRemover(ports)],
+    removers: [recallRemover(ports.recall), mailRemover(ports), gatewayRemover(home)],
   };
 }
 

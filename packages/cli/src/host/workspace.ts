@@ -184,7 +184,7 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
   const scanner = createSecretScanner();
   const depsFor = async (folder: string): Promise<FileProjectStore> => {
     durability ??= resolveDurability(options, place);
-    const storeOptions = { durability: await durability, scanner, mailFolder: homeMailFolder(home) };
+    const storeOptions = { home, durability: await durability, scanner, mailFolder: homeMailFolder(home) };
     const opened = storeByFolder.get(folder) ?? openProjectStore(folder, storeOptions);
     storeByFolder.set(folder, opened);
     return opened;

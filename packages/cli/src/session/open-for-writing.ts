@@ -9,7 +9,7 @@ import type { Failure } from "../program/failure.ts";
 import { joinLines } from "../text/format.ts";
 import type { NamedLog } from "./named-log.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
-import { releaseSession } from "../gateway/release-session.ts";
+import { releaseSession } from "../host/gateway/gateway-place.ts";
 import { busyGatewayFailure, sessionFailure } from "./session-failure.ts";
 
 type OpenForWritingOutcome =

@@ -12,6 +12,8 @@ export interface ConversationFacts {
   readonly user: string;
   readonly project: string | undefined;
   readonly client: string | undefined;
+  /** The window under which its last request was sent. */
+  readonly windowTokens?: number | undefined;
 }
 
 const line = z.object({
@@ -21,8 +23,11 @@ const line = z.object({
   user: z.string().optional(),
   project: z.string().optional(),
   client: z.string().optional(),
+  windowTokens: z.number().optional(),
   lists: z.array(z.string()).optional(),
   tail: z.array(z.string()).optional(),
+  /** It is no longer known. */
+  removed: z.literal(true).optional(),
 });
 
 type LogLine = z.infer<typeof line>;
@@ -89,6 +94,31 @@ export class ConversationLog {
     else this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
   }
 
+  /** For commands that show or change its session: the gateway's config may have another window than the model. */
+  noteWindow(id: string, windowTokens: number): void {
+    const facts = this.#facts.get(id);
+    if (facts === undefined || facts.windowTokens === windowTokens) return;
+    this.#facts.set(id, { ...facts, windowTokens });
+    this.#unwritten.push({ id, windowTokens });
+    this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
+  }
+
+  /** Forgets a conversation. What earlier lines say of it goes when the file is written anew. */
+  remove(id: string): void {
+    if (!this.#facts.delete(id)) return;
+    this.index.remove(id);
+    this.#unwritten.push({ id, removed: true });
+    void this.#write();
+  }
+
+  /** Resolves when the file holds nothing of conversations that were removed. Rejects if it can't be written. */
+  async rewrite(): Promise<void> {
+    await this.#write();
+    const rewriting = this.#writing.then(() => this.#rewrite());
+    this.#writing = rewriting.catch(() => void (this.#isTorn = true));
+    await rewriting;
+  }
+
   /** Writes what is not written yet. */
   async close(): Promise<void> {
     await this.#write();
@@ -104,11 +134,18 @@ export class ConversationLog {
   #read(text: string): void {
     const parsed = line.safeParse(parseLine(text));
     if (!parsed.success) return;
-    const { id, scope, tools, user, project, client, lists = [], tail } = parsed.data;
+    const { id, scope, tools, user, project, client, lists = [], tail, removed, windowTokens } = parsed.data;
+    if (removed === true) {
+      this.#facts.delete(id);
+      this.index.remove(id);
+      return;
+    }
     if (scope !== undefined && tools !== undefined && user !== undefined) {
       this.index.put({ id, scope, tools, lists: [], tail: [] });
       this.#facts.set(id, { user, project, client });
     }
+    const facts = this.#facts.get(id);
+    if (facts !== undefined && windowTokens !== undefined) this.#facts.set(id, { ...facts, windowTokens });
     this.#touch(id);
     for (const list of lists) this.index.addList(id, list);
     if (tail !== undefined) this.index.setTail(id, tail);
@@ -156,7 +193,17 @@ export class ConversationLog {
   }
 }
 
-const withoutUndefined = ({ user, project, client }: ConversationFacts) => ({
+/** The window of a conversation, read from the log of a gateway that may be running. Undefined: it is not one of the gateway's. */
+export async function readWindow(path: string, id: string): Promise<number | undefined> {
+  const read = (await readLogLines(path)).flatMap((text) => {
+    const parsed = text.includes(id) ? line.safeParse(parseLine(text)) : undefined;
+    return parsed?.success === true && parsed.data.id === id ? [parsed.data.windowTokens ?? []].flat() : [];
+  });
+  return read.at(-1);
+}
+
+const withoutUndefined = ({ user, project, client, windowTokens }: ConversationFacts) => ({
+  ...(windowTokens === undefined ? {} : { windowTokens }),
   user,
   ...(project === undefined ? {} : { project }),
   ...(client === undefined ? {} : { client }),

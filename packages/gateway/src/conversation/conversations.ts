@@ -3,8 +3,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { ContextEvent } from "palimpsest/internal/context/outcomes";
 import type { Store } from "palimpsest/internal/ports/store";
+import { sessionId } from "palimpsest/internal/schema/brand";
 import { RequestBody } from "../body/request-body.ts";
 import type { ConversationRow, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
+import { localUser } from "../operate/users.ts";
 import { type ConversationScope, scopeName, toolsName } from "../recognise/conversation-index.ts";
 import { type ListDigests, ListDigester } from "../recognise/list-digests.ts";
 import { readIdentity } from "../recognise/read-identity.ts";
@@ -65,6 +67,9 @@ export interface OpenConversation {
   running: number;
 }
 
+/** Sessions of this user were deleted. */
+type ForgetListener = (user: string, sessions: readonly string[]) => Promise<void>;
+
 type MutableRow = { -readonly [Key in keyof ConversationRow]: ConversationRow[Key] };
 
 /** The conversations of all clients. Those that nobody asks are closed; they are opened again when their client goes on. */
@@ -80,6 +85,7 @@ export class Conversations implements GatewayState {
     "openai-responses": new ListDigester("openai-responses"),
   };
   readonly #timer: NodeJS.Timeout;
+  readonly #forgetListeners: ForgetListener[] = [];
 
   constructor(deps: ConversationsDeps) {
     this.#deps = deps;
@@ -134,6 +140,39 @@ export class Conversations implements GatewayState {
     if (open.running > 0) return "running";
     await this.#close(open);
     return "released";
+  }
+
+  /**
+   * The upstream refused the request that began the conversation: nothing was said in it, so nothing is kept of it. Not if
+   * another request has found it meanwhile. Must not reject.
+   */
+  async discard({ open, begun }: FoundRequest): Promise<void> {
+    if (begun === undefined || open.running > 1) return;
+    const { id, row } = open;
+    // At once: the client's next try may come as soon as it has the refusal.
+    this.#drop(id);
+    await begun;
+    await open.conversation.close().catch(() => undefined);
+    const store = await this.#deps.openStore({ user: row.user, project: row.project }).open();
+    const deletion = store.kind === "open" ? store.deletion : undefined;
+    if ((await deletion?.detach(sessionId(id)))?.kind === "detached") await deletion?.purge([sessionId(id)]);
+  }
+
+  async forget(ids: readonly string[]): Promise<void> {
+    const userById = new Map(ids.map((id) => [id, this.#deps.log.facts(id)?.user ?? localUser]));
+    for (const id of ids) {
+      const open = this.#open.get(id);
+      this.#drop(id);
+      await open?.conversation.close().catch(() => undefined);
+    }
+    await this.#deps.log.rewrite();
+    for (const [user, own] of Map.groupBy(ids, (id) => userById.get(id) ?? localUser))
+      for (const listener of this.#forgetListeners) await listener(user, own);
+  }
+
+  /** For what is kept of conversations elsewhere. */
+  onForget(listener: ForgetListener): void {
+    this.#forgetListeners.push(listener);
   }
 
   async close(): Promise<void> {
@@ -193,7 +232,8 @@ export class Conversations implements GatewayState {
   }
 
   /** Called for each request that is sent. */
-  countRequest(open: OpenConversation): void {
+  countRequest(open: OpenConversation, { windowTokens }: { readonly windowTokens: number }): void {
+    this.#deps.log.noteWindow(open.id, windowTokens);
     open.row.requests += 1;
     open.row.lastAt = this.#deps.now();
     this.#rows.delete(open.id);
@@ -238,6 +278,12 @@ export class Conversations implements GatewayState {
   async #closeOldest(newest: OpenConversation): Promise<void> {
     const oldest = this.#open.values().find((open) => open.running === 0 && open !== newest);
     if (oldest !== undefined) await this.#close(oldest);
+  }
+
+  #drop(id: string): void {
+    this.#open.delete(id);
+    this.#rows.delete(id);
+    this.#deps.log.remove(id);
   }
 
   async #close(open: OpenConversation): Promise<void> {

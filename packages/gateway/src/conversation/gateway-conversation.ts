@@ -18,6 +18,7 @@ import { type ClientList, readClientList } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
+import { ListEstimator } from "./list-estimator.ts";
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
@@ -82,6 +83,8 @@ export interface PreparedBody extends WrittenBody {
   readonly windowTokens: number;
   /** Names of our own tools in it. */
   readonly ownTools: ReadonlySet<string>;
+  /** How much larger the client's own request is, given what the upstream counted for this one: see `ListEstimator`. */
+  readonly moreTokens: (usedTokens: number) => number;
 }
 
 /**
@@ -99,6 +102,7 @@ export class GatewayConversation<P extends Provider> {
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
   readonly #writer: RequestWriter<P>;
+  readonly #estimator: ListEstimator;
   #context: Promise<Context<P>> | undefined;
   #sent: FixedPart | undefined;
   #recording: Recording | undefined;
@@ -120,6 +124,7 @@ export class GatewayConversation<P extends Provider> {
     this.#format = wireFormats[options.provider];
     this.#tools = new ConversationTools(this.#format, options);
     this.#writer = new RequestWriter(options, this.#tools);
+    this.#estimator = new ListEstimator(options.provider);
   }
 
   /** For the reader of the next body. */
@@ -348,7 +353,17 @@ export class GatewayConversation<P extends Provider> {
     const current = this.#list;
     if (current === undefined) throw new TypeError("the conversation was not prepared");
     const written = this.#writer.write({ ...current, outgoing: context.outgoing(), request });
-    return { ...written, tokens: request.tokens, windowTokens: this.#windowTokens(), ownTools: this.#ownToolNames };
+    const own = this.#ownTools.map(({ definition }) => this.#format.writeTool(definition));
+    const { body } = current;
+    const fixed = [this.#sent?.system, this.#sent?.tools];
+    return {
+      ...written,
+      tokens: request.tokens,
+      windowTokens: this.#windowTokens(),
+      ownTools: this.#ownToolNames,
+      moreTokens: (usedTokens) =>
+        this.#estimator.compare({ client: body.elements, sent: written.list, fixed, ownTools: own }, usedTokens),
+    };
   }
 
   #windowTokens(): number {

@@ -80,6 +80,66 @@ describe("a thread", () => {
   });
 });
 
+describe("what is held is bounded", () => {
+  const words = "word ".repeat(200);
+  /** Threads of these users, one after the other; which of them can be gone on with. */
+  const held = (users: readonly string[], limits: ConstructorParameters<typeof HeldHistories>[1]) => {
+    const histories = new HeldHistories(undefined, limits);
+    const start = (user: string, system = "Be kind."): HeldOutcome =>
+      histories.openThread({ user, bytes: encode({ system, messages: [asked(words)], thread: { type: "create" } }) });
+    for (const [at, user] of users.entries()) settle(start(user), `msg_${at}`);
+    const left = users.filter((user, at) => goOn(histories, `msg_${at}`, user).kind === "held");
+    return { histories, left: left.join("") };
+  };
+
+  it.each([
+    ["bytes in all", { bytesMax: 3_500 }, "aab", "aab"],
+    ["bytes in all", { bytesMax: 2_500 }, "aab", "ab"],
+    ["bytes of a user", { userBytesMax: 2_500 }, "baaa", "baa"],
+    ["bytes of a user, whose own are dropped", { bytesMax: 3_700, userBytesMax: 2_500 }, "baaaaa", "baa"],
+    ["replies in all", { repliesMax: 2 }, "abc", "bc"],
+    ["replies of a user", { userRepliesMax: 2 }, "baaa", "baa"],
+  ])("%s: %j, %s", (_, limits, users, left) => {
+    const found = held(users.split(""), limits);
+    expect(found.left).toBe(left);
+    expect(found.histories.bytes).toBeLessThanOrEqual("bytesMax" in limits ? limits.bytesMax : Infinity);
+  });
+
+  it("bytes of one history: it is dropped when it could not be sent any more", () => {
+    const histories = new HeldHistories(undefined, { historyBytesMax: 2_500 });
+    settle(begin(histories, words), "msg_1");
+    settle(goOn(histories, "msg_1"), "msg_2", words);
+    expect(goOn(histories, "msg_2").kind).toBe("held");
+    settle(goOn(histories, "msg_2"), "msg_3", words);
+    expect(["msg_1", "msg_3"].map((id) => goOn(histories, id).kind)).toEqual(["not-found", "not-found"]);
+    expect(histories.bytes).toBe(0);
+  });
+
+  it("fields that are not sent again count, once", () => {
+    const histories = new HeldHistories();
+    const system = "x".repeat(10_000);
+    const body = { system, messages: [asked("One.")], thread: { type: "create" } };
+    settle(histories.openThread({ user: "ann", bytes: encode(body) }), "msg_1");
+    expect(histories.bytes).toBeGreaterThan(10_000);
+    const again = { ...body, thread: { type: "continue", previous_message_id: "msg_1" } };
+    settle(histories.openThread({ user: "ann", bytes: encode(again) }), "msg_2");
+    expect(histories.bytes).toBeLessThan(11_000);
+    const other = { ...again, system: "y".repeat(10_000) };
+    settle(histories.openThread({ user: "ann", bytes: encode(other) }), "msg_3");
+    expect(histories.bytes).toBeGreaterThan(20_000);
+  });
+
+  it("a client that always sends its list in other branches holds no more than the limit", () => {
+    const histories = new HeldHistories(undefined, { bytesMax: 20_000, repliesMax: 50 });
+    settle(begin(histories, words), "msg_0");
+    for (let nth = 1; nth < 300; nth += 1) {
+      const from = goOn(histories, "msg_0");
+      settle(from.kind === "held" ? from : begin(histories, words), nth % 7 === 0 ? "msg_0" : `msg_${nth}`, words);
+      expect(histories.bytes).toBeLessThanOrEqual(20_000);
+    }
+  });
+});
+
 describe("a response", () => {
   const open = (histories: HeldHistories, body: object): HeldOutcome =>
     histories.openResponse({ user: "ann", bytes: encode(body) });

@@ -1,19 +1,30 @@
 import { LruMap } from "palimpsest/internal/cache/lru-map";
-import {
-  field,
-  isArray,
-  isObject,
-  type Json,
-  type JsonObject,
-  textField,
-  tryParseJson,
-} from "palimpsest/internal/schema/json";
-import type { BodyElement } from "../body/body-element.ts";
+import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
 import { RequestBody } from "../body/request-body.ts";
-import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import { writeBody } from "../body/write-body.ts";
 import type { ReadReply } from "../reply/reply-reader.ts";
 import type { HeldLog, HeldTurn } from "./held-log.ts";
-import { heldBytesMax, heldRepliesMax, joinedRepliesMax } from "./limits.ts";
+import {
+  changedFields,
+  countPieces,
+  decode,
+  encode,
+  fieldsOf,
+  type History,
+  join,
+  type Piece,
+  type Place,
+  withoutMarks,
+  writeWhole,
+} from "./held-pieces.ts";
+import {
+  heldBytesMax,
+  heldHistoryBytesMax,
+  heldRepliesMax,
+  heldUserBytesMax,
+  heldUserRepliesMax,
+  joinedRepliesMax,
+} from "./limits.ts";
 
 /** A request of a client that may send only what is new. */
 export interface HeldRequest {
@@ -26,11 +37,31 @@ export type HeldOutcome =
   /** The client keeps the list itself: nothing is held of it. */
   | { readonly kind: "whole" }
   /** The whole list. `settle` is told of the reply before the client has all of it, and resolves when it is held. */
-  | { readonly kind: "held"; readonly bytes: Uint8Array; readonly settle: (reply: ReadReply) => Promise<void> }
+  | { readonly kind: "held"; readonly bytes: Uint8Array; readonly settle: SettleHeld }
   /** Only the upstream has the list. */
   | { readonly kind: "elsewhere"; readonly bytes: Uint8Array }
   /** The client sends the whole list if it is told so. */
   | { readonly kind: "not-found"; readonly id: string };
+
+/** `session`: of the conversation that the request belongs to, if it has one. */
+export type SettleHeld = (reply: ReadReply, session?: string) => Promise<void>;
+
+export interface HeldLimits {
+  readonly bytesMax: number;
+  readonly repliesMax: number;
+  /** Of one user. */
+  readonly userBytesMax: number;
+  readonly userRepliesMax: number;
+  readonly historyBytesMax: number;
+}
+
+const heldLimits: HeldLimits = {
+  bytesMax: heldBytesMax,
+  repliesMax: heldRepliesMax,
+  userBytesMax: heldUserBytesMax,
+  userRepliesMax: heldUserRepliesMax,
+  historyBytesMax: heldHistoryBytesMax,
+};
 
 /**
  * Histories of clients that send only what is new, by the replies that they go on from. A history is a list of messages;
@@ -45,15 +76,16 @@ export class HeldHistories {
   /** The one that was used last is last. */
   readonly #histories = new Set<History>();
   readonly #joined = new LruMap<string, string>(joinedRepliesMax);
-  readonly #limits: { readonly bytesMax: number; readonly repliesMax: number };
+  readonly #limits: HeldLimits;
   readonly #log: HeldLog | undefined;
   readonly #restoredByUser = new Map<string, Promise<void>>();
+  readonly #heldByUser = new Map<string, HeldSize>();
   #bytes = 0;
 
   /** Without a log they are lost at a restart. */
-  constructor(log?: HeldLog, limits = { bytesMax: heldBytesMax, repliesMax: heldRepliesMax }) {
+  constructor(log?: HeldLog, limits: Partial<HeldLimits> = {}) {
     this.#log = log;
-    this.#limits = limits;
+    this.#limits = { ...heldLimits, ...limits };
   }
 
   /** Reads what an earlier run of the gateway held for this user, once: for an id that is not known. */
@@ -71,12 +103,14 @@ export class HeldHistories {
     const previous = textField(thread, "previous_message_id");
     const place = previous === undefined ? undefined : this.#find(user, previous);
     if (previous !== undefined && place === undefined) return { kind: "not-found", id: previous };
-    const held: JsonObject = { ...place?.fields, ...fieldsOf(body, threadFields) };
+    const sent = fieldsOf(body, threadFields);
+    // The values of before, if they are the same: each request would bring its own copy.
+    const held: JsonObject = place === undefined ? sent : { ...place.fields, ...changedFields(sent, place.fields) };
     const added = body.elements.map((element) => withoutMarks(element));
     return {
       kind: "held",
       bytes: writeWhole(body, { place, fields: { thread: undefined, ...held } }),
-      settle: (reply) => this.#hold(user, { from: previous, place, added, fields: held, reply }),
+      settle: (reply, session) => this.#hold(user, { from: previous, place, added, fields: held, reply, session }),
     };
   }
 
@@ -98,8 +132,8 @@ export class HeldHistories {
     return {
       kind: "held",
       bytes: writeWhole(body, { place, fields: { previous_response_id: undefined } }),
-      settle: async (reply) => {
-        if (isStored) await this.#hold(user, { from: previous, place, added, fields: {}, reply });
+      settle: async (reply, session) => {
+        if (isStored) await this.#hold(user, { from: previous, place, added, fields: {}, reply, session });
       },
     };
   }
@@ -124,13 +158,26 @@ export class HeldHistories {
     return this.#bytes;
   }
 
+  /**
+   * Sessions were deleted: their histories go, in memory and on disk. What a history of another session goes on from stays,
+   * as a part of that one.
+   */
+  async forget(user: string, sessions: readonly string[]): Promise<void> {
+    for (const history of this.#histories.values().toArray()) {
+      const [, last] = [...history.sessionByKey].at(-1) ?? [];
+      if (history.user === user && last !== undefined && sessions.includes(last)) this.#drop(history);
+    }
+    await this.#log?.remove(user, sessions);
+  }
+
   /** A list that has no beginning elsewhere. It is read only if the client goes on from its reply. */
   #openRoot(user: string, bytes: Buffer): HeldOutcome {
     if ([...notStored, ...keepsList].some((text) => bytes.includes(text))) return { kind: "whole" };
     return {
       kind: "held",
       bytes,
-      settle: (reply) => this.#hold(user, { from: undefined, place: undefined, added: bytes, fields: {}, reply }),
+      settle: (reply, session) =>
+        this.#hold(user, { from: undefined, place: undefined, added: bytes, fields: {}, reply, session }),
     };
   }
 
@@ -155,15 +202,18 @@ export class HeldHistories {
       readonly added: Piece;
       readonly fields: JsonObject;
       readonly reply: ReadReply;
+      readonly session: string | undefined;
     },
   ): Promise<void> {
     const { id, kind } = turn.reply;
     const said = turn.reply.elements.map(encode);
     const { from, place, added } = kind === "compacted" ? { from: undefined, place: undefined, added: [] } : turn;
-    this.#put(user, { id, place, added, said, fields: turn.fields });
+    const { session } = turn;
+    this.#put(user, { id, place, added, said, fields: turn.fields, session });
     const fields = changedFields(turn.fields, place?.fields ?? {});
     await this.#log?.append(user, {
       id,
+      ...(session === undefined ? {} : { session }),
       ...(from === undefined ? {} : { from }),
       ...(Object.keys(fields).length === 0 ? {} : { fields }),
       added: Buffer.isBuffer(added) ? decode(added) : added.map(decode),
@@ -179,20 +229,37 @@ export class HeldHistories {
       readonly added: Piece;
       readonly said: readonly Buffer[];
       readonly fields: JsonObject;
+      readonly session: string | undefined;
     },
   ): void {
     const { place, added, said, fields } = turn;
-    const { history, length } = this.#extend(place);
+    const session = turn.session ?? place?.session;
+    const { history, length } = this.#extend(user, place);
     history.pieces.push(added, said);
-    const bytes = history.pieces.slice(length).reduce((sum, piece) => sum + countBytes(piece), 0);
+    const changed = changedFields(fields, place?.fields ?? {});
+    const fieldBytes = Object.keys(changed).length === 0 ? 0 : JSON.stringify(changed).length;
+    this.#grow(history, fieldBytes + countPieces(history.pieces.slice(length)));
     const key = replyKey(user, turn.id);
-    history.bytes += bytes;
-    this.#bytes += bytes;
-    history.keys.add(key);
-    this.#placeByReply.set(key, { history, length: history.pieces.length, fields });
+    const size = this.#size(user);
+    if (!this.#placeByReply.has(key)) size.replies += 1;
+    history.sessionByKey.set(key, session);
+    this.#placeByReply.set(key, { history, length: history.pieces.length, fields, session });
     this.#histories.delete(history);
     this.#histories.add(history);
-    this.#dropOldest();
+    if (history.bytes > this.#limits.historyBytesMax) this.#drop(history);
+    this.#dropOldest(user);
+  }
+
+  #size(user: string): HeldSize {
+    const size = this.#heldByUser.get(user) ?? { bytes: 0, replies: 0 };
+    this.#heldByUser.set(user, size);
+    return size;
+  }
+
+  #grow(history: History, bytes: number): void {
+    history.bytes += bytes;
+    this.#bytes += bytes;
+    this.#size(history.user).bytes += bytes;
   }
 
   async #restore(user: string): Promise<void> {
@@ -202,7 +269,7 @@ export class HeldHistories {
   }
 
   /** Not if it is held already, or if what it goes on from is not. */
-  #restoreTurn(user: string, { id, from, fields, added, said }: HeldTurn): void {
+  #restoreTurn(user: string, { id, from, fields, added, said, session }: HeldTurn): void {
     const place = from === undefined ? undefined : this.#placeByReply.get(replyKey(user, from));
     const isMissing = from !== undefined && place === undefined;
     if (isMissing || this.#placeByReply.has(replyKey(user, id))) return;
@@ -211,103 +278,55 @@ export class HeldHistories {
       place,
       added: typeof added === "string" ? Buffer.from(added) : added.map((element) => Buffer.from(element)),
       said: said.map((element) => Buffer.from(element)),
-      fields: { ...place?.fields, ...fields },
+      fields: fields === undefined ? (place?.fields ?? {}) : { ...place?.fields, ...fields },
+      session,
     });
   }
 
   /** The history that goes on behind a place. */
-  #extend(place: Place | undefined): { readonly history: History; readonly length: number } {
+  #extend(user: string, place: Place | undefined): { readonly history: History; readonly length: number } {
     const length = place?.length ?? 0;
     if (place !== undefined && place.history.pieces.length === length && this.#histories.has(place.history))
       return { history: place.history, length };
     const pieces = place?.history.pieces.slice(0, length) ?? [];
-    const bytes = pieces.reduce((sum, piece) => sum + countBytes(piece), 0);
-    this.#bytes += bytes;
-    return { history: { pieces, bytes, keys: new Set() }, length };
+    const history: History = { user, pieces, bytes: 0, sessionByKey: new Map() };
+    this.#grow(history, countPieces(pieces));
+    return { history, length };
   }
 
-  /** The newest one stays, whatever its size: its client is about to go on. */
-  #dropOldest(): void {
-    const { bytesMax, repliesMax } = this.#limits;
+  /** The user's own first, then the oldest of all. The newest one stays: its client is about to go on. */
+  #dropOldest(user: string): void {
+    const { bytesMax, repliesMax, userBytesMax, userRepliesMax } = this.#limits;
+    const own = this.#size(user);
+    while (own.bytes > userBytesMax || own.replies > userRepliesMax) {
+      const [oldest, next] = this.#histories
+        .values()
+        .filter((history) => history.user === user)
+        .take(2);
+      if (oldest === undefined || next === undefined) break;
+      this.#drop(oldest);
+    }
     while ((this.#bytes > bytesMax || this.#placeByReply.size > repliesMax) && this.#histories.size > 1) {
       const [oldest] = this.#histories;
       if (oldest === undefined) return;
-      this.#histories.delete(oldest);
-      this.#bytes -= oldest.bytes;
-      for (const key of oldest.keys) this.#placeByReply.delete(key);
+      this.#drop(oldest);
     }
   }
+
+  #drop(history: History): void {
+    if (!this.#histories.delete(history)) return;
+    this.#grow(history, -history.bytes);
+    const size = this.#size(history.user);
+    for (const key of history.sessionByKey.keys()) if (this.#placeByReply.delete(key)) size.replies -= 1;
+  }
 }
 
-/** Elements of the list, or a whole body whose elements have not been read. */
-type Piece = Buffer | readonly Buffer[];
-
-interface History {
-  readonly pieces: Piece[];
-  readonly keys: Set<string>;
+interface HeldSize {
   bytes: number;
+  replies: number;
 }
-
-/** A reply, as what comes behind it goes on from. */
-interface Place {
-  readonly history: History;
-  /** Pieces up to and with the reply. */
-  readonly length: number;
-  /** Fields that are not sent again. */
-  readonly fields: JsonObject;
-}
-
-/** Those that have another value than before. */
-const changedFields = (fields: JsonObject, before: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])),
-  );
 
 const threadFields = ["system", "tools"] as const;
-
-/** An empty list does not count as sent. */
-function fieldsOf(body: RequestBody, names: readonly string[]): JsonObject {
-  return Object.fromEntries(
-    names.flatMap((name): readonly (readonly [string, Json])[] => {
-      const value = body.field(name) ?? null;
-      return value === null || (Array.isArray(value) && value.length === 0) ? [] : [[name, value]];
-    }),
-  );
-}
-
-function writeWhole(
-  body: RequestBody,
-  { place, fields }: { readonly place: Place | undefined; readonly fields: FieldChanges },
-): Buffer {
-  // A field that the body has is not written again: its bytes stay the client's own.
-  const missing = Object.entries(fields).filter(([name, value]) => value === undefined || !hasField(body, name));
-  const list = place === undefined ? undefined : [...readPieces(place), ...body.elements];
-  return join(writeBody(body, { fields: Object.fromEntries(missing), ...(list === undefined ? {} : { list }) }));
-}
-
-const hasField = (body: RequestBody, name: string): boolean => Object.keys(fieldsOf(body, [name])).length > 0;
-
-function readPieces({ history, length }: Place): readonly Buffer[] {
-  const elements: Buffer[] = [];
-  for (const [at, piece] of history.pieces.slice(0, length).entries()) {
-    const read = Buffer.isBuffer(piece) ? readElements(piece) : piece;
-    history.pieces[at] = read;
-    elements.push(...read);
-  }
-  return elements;
-}
-
-const readElements = (bytes: Buffer): readonly Buffer[] =>
-  RequestBody.read(bytes, { list: "input" })?.elements.map((element) => element.bytes) ?? [];
-
-const countBytes = (piece: Piece): number =>
-  Buffer.isBuffer(piece) ? piece.byteLength : piece.reduce((sum, element) => sum + element.byteLength, 0);
-
-const encode = (value: JsonObject): Buffer => Buffer.from(JSON.stringify(value));
-
-const decode = (bytes: Buffer): string => bytes.toString("utf8");
-
-const join = (pieces: readonly Uint8Array[]): Buffer => Buffer.concat(pieces);
 
 const replyKey = (user: string, id: string): string => JSON.stringify([user, id]);
 
@@ -319,25 +338,3 @@ const keepsList = ['"assistant"', '"function_call_output"', '"output_text"'];
 
 /** Nobody can go on from a response that is not stored. */
 const notStored = ['"store":false', '"store": false'];
-
-/**
- * A mark for the cache belongs to the request that brought it: all of them together would be more than one request may
- * have.
- */
-function withoutMarks({ bytes, value }: BodyElement): Buffer {
-  return bytes.includes('"cache_control"') ? encode(stripObject(value)) : Buffer.from(bytes);
-}
-
-/** Where a message may hold marked values. The input of a call belongs to the caller. */
-const markHolders = ["content", "source", "tool", "definition", "tool_references"] as const;
-
-function stripObject({ cache_control: _mark, ...rest }: JsonObject): JsonObject {
-  const held = markHolders.flatMap((name): readonly (readonly [string, Json])[] => {
-    const inner = field(rest, name);
-    return inner === undefined ? [] : [[name, stripMarks(inner)]];
-  });
-  return { ...rest, ...Object.fromEntries(held) };
-}
-
-const stripMarks = (value: Json): Json =>
-  isArray(value) ? value.map(stripMarks) : isObject(value) ? stripObject(value) : value;

@@ -107,3 +107,27 @@ it("a folder that can't be written costs nothing but the restoration", async () 
   expect((await goOn(first, "msg_1")).kind).toBe("held");
   expect((await goOn(openIn(path), "msg_1")).kind).toBe("not-found");
 });
+
+it("removes what belongs to deleted sessions alone, also from what a restart reads", async () => {
+  const path = await folder();
+  const first = openIn(path);
+  const put = async (outcome: HeldOutcome, id: string, session?: string): Promise<void> => {
+    if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
+    await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind: "added" }, session);
+  };
+  await put(begin(first, "Of one."), "msg_1", "one");
+  await put(await goOn(first, "msg_1"), "msg_2", "one");
+  // An older gateway wrote no session.
+  await put(await goOn(first, "msg_2"), "msg_3");
+  await put(begin(first, "Of both."), "msg_4", "one");
+  await put(await goOn(first, "msg_4"), "msg_5", "two");
+  first.linkReplies("ann", { first: "msg_2", last: "msg_22" });
+  await first.forget("ann", ["one"]);
+  const text = await readFile(join(path, "ann", "held.jsonl"), "utf8");
+  expect(text).not.toMatch(/Of one|msg_[123]\b|msg_22/);
+  expect(text).toMatch(/Of both/);
+  for (const histories of [first, openIn(path)]) {
+    const kinds = await Promise.all(["msg_1", "msg_2", "msg_5"].map(async (id) => (await goOn(histories, id)).kind));
+    expect(kinds).toEqual(["not-found", "not-found", "held"]);
+  }
+});

@@ -8,6 +8,8 @@ import { heldLogBytesMax } from "./limits.ts";
 /** A reply that a client may go on from, with what came since the one before it. Elements are the client's own bytes. */
 const turn = z.object({
   id: z.string(),
+  /** Of the conversation; absent: of the one that it goes on from, or of none. */
+  session: z.string().optional(),
   /** The reply that it goes on from. Absent: the list begins here. */
   from: z.string().optional(),
   /** Fields that are not those of the turn before. */
@@ -53,8 +55,7 @@ export class HeldLog {
   append(user: string, entry: HeldLine): Promise<void> {
     const path = this.#path(user);
     if (path === undefined) return Promise.resolve();
-    const file = this.#files.get(user) ?? { bytes: undefined, isTorn: true, writing: Promise.resolve() };
-    this.#files.set(user, file);
+    const file = this.#file(user);
     file.writing = file.writing
       .then(() => this.#write(path, { file, text: `${JSON.stringify(entry)}\n` }))
       .catch(() => {
@@ -62,6 +63,31 @@ export class HeldLog {
         file.bytes = undefined;
       });
     return file.writing;
+  }
+
+  /** Leaves nothing of these sessions but what others go on from. Rejects if the file can't be written. */
+  async remove(user: string, sessions: readonly string[]): Promise<void> {
+    const path = this.#path(user);
+    if (path === undefined) return;
+    const file = this.#file(user);
+    const removing = file.writing.then(() => this.#removeFrom(path, { file, sessions: new Set(sessions) }));
+    file.writing = removing.catch(() => void (file.bytes = undefined));
+    await removing;
+  }
+
+  async #removeFrom(
+    path: string,
+    { file, sessions }: { readonly file: UserFile; readonly sessions: ReadonlySet<string> },
+  ): Promise<void> {
+    const lines = await readLines(path);
+    const kept = keepOthers(lines, sessions);
+    if (kept.length < lines.length) file.bytes = await writeLines(path, kept);
+  }
+
+  #file(user: string): UserFile {
+    const file = this.#files.get(user) ?? { bytes: undefined, isTorn: true, writing: Promise.resolve() };
+    this.#files.set(user, file);
+    return file;
   }
 
   /** What was written of this user, oldest first. */
@@ -101,13 +127,31 @@ async function readLines(path: string): Promise<readonly ReadLine[]> {
 }
 
 /** Leaves only the newest histories, each whole. Returns the size of the file. */
-async function rewrite(path: string, bytesMax: number): Promise<number> {
-  const kept = keepNewest(await readLines(path), bytesMax);
+const rewrite = async (path: string, bytesMax: number): Promise<number> =>
+  writeLines(path, keepNewest(await readLines(path), bytesMax));
+
+async function writeLines(path: string, kept: readonly ReadLine[]): Promise<number> {
   const temporary = `${path}.new`;
   const text = kept.map((one) => `${one.text}\n`).join("");
   await writeFile(temporary, text, { mode: 0o600 });
   await rename(temporary, path);
   return Buffer.byteLength(text);
+}
+
+function keepOthers(lines: readonly ReadLine[], removed: ReadonlySet<string>): readonly ReadLine[] {
+  const turnById = new Map(lines.flatMap(({ entry }) => ("id" in entry ? [[entry.id, entry] as const] : [])));
+  const sessionById = new Map<string, string | undefined>();
+  for (const [id, { session, from }] of turnById)
+    sessionById.set(id, session ?? (from === undefined ? undefined : sessionById.get(from)));
+  const isRemoved = (id: string): boolean => removed.has(sessionById.get(id) ?? "");
+  const kept = new Set<string>();
+  for (const [id] of turnById) {
+    if (isRemoved(id)) continue;
+    for (let at: string | undefined = id; at !== undefined && !kept.has(at); at = turnById.get(at)?.from) kept.add(at);
+  }
+  return lines.filter(({ entry }) =>
+    "id" in entry ? kept.has(entry.id) : !isRemoved(entry.first) || kept.has(entry.first),
+  );
 }
 
 function keepNewest(lines: readonly ReadLine[], bytesMax: number): readonly ReadLine[] {

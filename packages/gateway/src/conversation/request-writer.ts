@@ -21,6 +21,10 @@ export interface WrittenBody {
   readonly betas: readonly string[];
   /** Whether every message is sent as the client wrote it. */
   readonly untouched: boolean;
+  /** Names of the fields that are not the client's own. */
+  readonly changes: readonly string[];
+  /** The list that is sent. */
+  readonly list: readonly (BodyElement | Uint8Array)[];
 }
 
 interface WriteInput<P extends Provider> {
@@ -85,11 +89,10 @@ export class RequestWriter<P extends Provider> {
       ...marks,
       ...this.#usageFields(body),
     };
-    const bytes = writeBody(body, {
-      list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
-      fields,
-    });
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched };
+    const sentList = lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)];
+    const bytes = writeBody(body, { list: sentList, fields });
+    const changes = [...Object.keys(fields), ...(untouched && lead === list.lead ? [] : [this.#format.list])];
+    return { bytes, betas: [...request.betas, ...binding.betas], untouched, changes, list: sentList };
   }
 
   /** Whether the request asks for a usage that its client did not ask for. */

@@ -1,5 +1,4 @@
 import { type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
-import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
@@ -20,10 +19,11 @@ import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstr
 import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
-import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
+import type { ClientReply, ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
-import { holdReply, isGood, isReadable, readError } from "./held-reply.ts";
+import { holdReply, isGood, isReadable, isRefused, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
+import { isClientsMistake } from "./is-clients-mistake.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
 import { heldExchange } from "./held-exchange.ts";
 import { ResponseIds } from "./response-ids.ts";
@@ -36,17 +36,6 @@ export interface ContextExchangeDeps {
   readonly heldLog?: HeldLog | undefined;
   readonly onEvent: GatewayListener;
   readonly options: () => ExchangeOptions;
-}
-
-export interface ExchangeOptions {
-  /** Who writes summaries: nobody (they are made from the messages), or the conversation's model at the client's cost. */
-  readonly summarizer: "none" | "own";
-  /** Which usage the client is told: see `UsageReport`. */
-  readonly usage: "used" | "sent";
-  /** Message threads of the Messages API: `keep` holds their histories here; `refuse` makes the SDK send whole lists. */
-  readonly threads: "keep" | "refuse";
-  /** The operator's own, before the known ones. */
-  readonly prices?: readonly ModelOverride[] | undefined;
 }
 
 /**
@@ -62,6 +51,7 @@ export interface ExchangeOptions {
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories(deps.heldLog);
+  deps.conversations.onForget((user, sessions) => histories.forget(user, sessions));
   const prices = () => deps.options().prices ?? [];
   const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.linkReplies(user, ids) });
   return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);
@@ -83,6 +73,7 @@ const wholeExchange =
     const model = found.body.field("model");
     if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
     const { open } = found;
+    request.onConversation?.(open.id);
     open.running += 1;
     try {
       await new RunningExchange(deps, { request, reply, found }).run();
@@ -90,12 +81,6 @@ const wholeExchange =
       open.running -= 1;
     }
   };
-
-interface ExchangeInput {
-  readonly request: ClientRequest;
-  readonly reply: ClientReply;
-  readonly found: FoundRequest;
-}
 
 class RunningExchange {
   readonly #deps: WholeExchangeDeps;
@@ -112,7 +97,14 @@ class RunningExchange {
   /** Not the replies to the client's own request: the context has not asked for them. */
   #isRecorded = true;
 
-  constructor(deps: WholeExchangeDeps, { request, reply, found }: ExchangeInput) {
+  constructor(
+    deps: WholeExchangeDeps,
+    {
+      request,
+      reply,
+      found,
+    }: { readonly request: ClientRequest; readonly reply: ClientReply; readonly found: FoundRequest },
+  ) {
     this.#deps = deps;
     this.#request = request;
     this.#reply = reply;
@@ -141,9 +133,10 @@ class RunningExchange {
       await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
-    if (this.#request.operation === "create") this.#deps.conversations.countRequest(this.#open);
+    if (this.#request.operation === "create") this.#deps.conversations.countRequest(this.#open, prepared);
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
+    if (outcome.kind === "reply" && isRefused(outcome)) void this.#deps.conversations.discard(this.#found);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
     else if (!isReadable(outcome) || this.#request.operation === "count") await this.#pass(outcome);
     else if (isStream(outcome.headers)) await this.#relayStream(outcome);
@@ -180,18 +173,23 @@ class RunningExchange {
       if (outcome.kind === "failed" || !refusals.has(outcome.status)) return outcome;
       const { bytes, reply } = await holdReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
-      const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
+      const isOwn = prepared.changes.length === 0 && prepared.betas.length === 0;
       const namesUsage = bytes.includes(usageField);
       if (outcome.status === 422 && !namesUsage) return reply;
+      const text = bytes.toString("utf8");
+      const { provider } = this.#request;
+      const hasField = (name: string): boolean => this.#body.field(name) !== undefined;
+      const { status } = outcome;
+      if (isClientsMistake({ provider, status, error: text, changes: prepared.changes, hasField })) return reply;
       try {
         if (namesUsage && conversation.leaveOutUsage(this.#body)) {
           prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
           continue;
         }
-        const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
+        const error = { status, body: tryParseJson(text) ?? text };
         const isPlainer =
           tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
-        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(outcome.status);
+        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(status);
         prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
@@ -353,7 +351,7 @@ class RunningExchange {
     const report =
       this.#deps.options().usage === "used"
         ? ({ kind: "used" } as const)
-        : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
+        : ({ kind: "sent", moreTokens: (used: number) => this.#account.moreTokens(used) } as const);
     return {
       provider,
       ownTools: this.#ownTools,

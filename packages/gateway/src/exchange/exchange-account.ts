@@ -1,5 +1,4 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { tokens, type Tokens } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
@@ -32,6 +31,9 @@ export class ExchangeAccount {
   #sent: PreparedBody | undefined;
   #usage: ReplyUsage | undefined;
   #replies = 0;
+  /** Tokens of the client's own request, once a reply says what was sent for it. */
+  #clientTokens: number | undefined;
+  #compared: { readonly sent: PreparedBody; readonly moreTokens: number } | undefined;
 
   constructor(input: AccountInput) {
     this.#input = input;
@@ -68,9 +70,14 @@ export class ExchangeAccount {
     onEvent(replyCost(user, figures));
   }
 
-  /** By how many tokens the client's own request is larger than what was sent: estimated by their bytes. */
-  get moreTokens(): Tokens {
-    return tokens(this.#moreThan(this.#sent?.tokens ?? 0));
+  /**
+   * By how many tokens the client's own request is larger than what was sent, which took `inputTokens`. The client's request
+   * stays the same if upstream is asked again, with the results of own calls.
+   */
+  moreTokens(inputTokens: number): number {
+    if (this.#sent === undefined) return 0;
+    this.#clientTokens ??= Math.max(0, inputTokens + this.#compare(this.#sent, inputTokens));
+    return this.#clientTokens - inputTokens;
   }
 
   /** Once the reply is stored. Must not reject. */
@@ -102,8 +109,12 @@ export class ExchangeAccount {
 
   #moreThan(inputTokens: number): number {
     const sent = this.#sent;
-    if (sent === undefined || sent.untouched) return 0;
-    const bytes = sent.bytes.reduce((sum, piece) => sum + piece.byteLength, 0);
-    return Math.max(0, Math.round((this.#input.bytes / bytes - 1) * inputTokens));
+    return sent === undefined || sent.untouched ? 0 : Math.max(0, this.#compare(sent, inputTokens));
+  }
+
+  /** Once for each request: its usage comes in several events. */
+  #compare(sent: PreparedBody, inputTokens: number): number {
+    if (this.#compared?.sent !== sent) this.#compared = { sent, moreTokens: sent.moreTokens(inputTokens) };
+    return this.#compared.moreTokens;
   }
 }

@@ -26,8 +26,11 @@ export const heldExchange =
       case "held": {
         const headers = { ...withoutThreadBeta(request.headers), "accept-encoding": "identity" };
         const provider = request.provider === "anthropic" ? "anthropic" : "openai-responses";
-        const observed = new ObservedReply(reply, { provider, settle: held.settle });
-        await exchange({ ...request, headers, body: held.bytes }, observed);
+        let session: string | undefined;
+        const settle = (read: ReadReply): Promise<void> => held.settle(read, session);
+        const onConversation = (id: string): void => void (session = id);
+        const observed = new ObservedReply(reply, { provider, settle });
+        await exchange({ ...request, headers, body: held.bytes, onConversation }, observed);
         return;
       }
       case "elsewhere":

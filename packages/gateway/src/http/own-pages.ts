@@ -50,7 +50,10 @@ export function serveOwnPage(
     }
     case "release":
       if (!isOperator(deps, http)) return refuse(http);
-      void release(deps, http);
+      return void release(deps, http);
+    case "forget":
+      if (!isOperator(deps, http)) return refuse(http);
+      return void forget(deps, http);
   }
 }
 
@@ -59,6 +62,17 @@ async function release({ state }: OwnPagesDeps, http: HttpPair): Promise<void> {
   const session = new URLSearchParams(http.request.url?.split("?")[1]).get("session") ?? "";
   const outcome = await state.release?.(session).catch(() => undefined);
   sendJson(http, { status: 200, value: { outcome: outcome ?? "not-open" } });
+}
+
+/** For `palimpsest sessions delete`. `POST /palimpsest/forget?session=<id>&session=<id>`. */
+async function forget({ state }: OwnPagesDeps, http: HttpPair): Promise<void> {
+  const sessions = new URLSearchParams(http.request.url?.split("?")[1]).getAll("session");
+  try {
+    await state.forget?.(sessions);
+    sendJson(http, { status: 200, value: { outcome: "forgotten" } });
+  } catch {
+    sendJson(http, { status: 500, value: { outcome: "failed" } });
+  }
 }
 
 const isOperator = ({ secret }: OwnPagesDeps, { request: { headers } }: HttpPair): boolean => {

@@ -36,6 +36,7 @@ describe("a route", () => {
       ["GET", "/palimpsest/other"],
       ["POST", "/palimpsest/status"],
       ["GET", "/palimpsest/release"],
+      ["GET", "/palimpsest/forget"],
       ["GET", "/palimpsest/status/"],
     ] as const)
       expect(parseRoute(method, url), url).toEqual({ kind: "absent" });

@@ -3,7 +3,7 @@ import type { ClientRequest } from "../exchange/exchange.ts";
 import type { ClientAccount } from "../operate/users.ts";
 import { pathCharsMax, projectCharsMax } from "./limits.ts";
 
-export type OwnPage = "status" | "status.json" | "metrics" | "health" | "release";
+export type OwnPage = "status" | "status.json" | "metrics" | "health" | "release" | "forget";
 
 export type Route =
   | {
@@ -28,9 +28,9 @@ const operations: ReadonlyMap<string, Pick<Extract<Route, { kind: "exchange" }>,
 ]);
 
 const methodsByPage: ReadonlyMap<string, { readonly page: OwnPage; readonly methods: readonly string[] }> = new Map(
-  (["status", "status.json", "metrics", "health", "release"] as const).map((page) => [
+  (["status", "status.json", "metrics", "health", "release", "forget"] as const).map((page) => [
     page,
-    { page, methods: page === "release" ? ["POST"] : ["GET", "HEAD"] },
+    { page, methods: page === "release" || page === "forget" ? ["POST"] : ["GET", "HEAD"] },
   ]),
 );
 

@@ -4,6 +4,8 @@ export interface GatewayState {
   conversations(filter: { readonly user?: string | undefined }): readonly ConversationRow[];
   /** Closes a conversation that no request uses now, so that another program can edit its session. */
   release?(id: string): Promise<ReleaseOutcome>;
+  /** Sessions were deleted: resolves when nothing of them is kept any more, in memory or on disk. */
+  forget?(ids: readonly string[]): Promise<void>;
 }
 
 /** `running`: a reply is on its way, so that it stays open. */

@@ -1,5 +1,4 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import type { Tokens } from "palimpsest/internal/schema/brand";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 
 /**
@@ -8,12 +7,25 @@ import { field, isArray, isObject, type Json, type JsonObject, textField } from 
  */
 export type UsageReport =
   | { readonly kind: "used" }
-  /** A function, since the request behind a continued reply is another one. */
-  | { readonly kind: "sent"; readonly moreTokens: () => Tokens };
+  /** A function, since the request behind a continued reply is another one. `usedTokens`: what went upstream. */
+  | { readonly kind: "sent"; readonly moreTokens: (usedTokens: number) => number };
 
 /** For `RelayOptions.usage`. Undefined: usage passes as it is. */
 export const usageChange = (provider: Provider, report: UsageReport): ((usage: JsonObject) => JsonObject) | undefined =>
-  report.kind === "used" ? undefined : (usage) => growInput(provider, usage, report.moreTokens());
+  report.kind === "used"
+    ? undefined
+    : (usage) => {
+        const used = countInput(provider, usage);
+        return used === undefined ? usage : growInput(provider, usage, report.moreTokens(used));
+      };
+
+/** Tokens of the request. Undefined if the usage does not say. */
+function countInput(provider: Provider, usage: JsonObject): number | undefined {
+  if (provider !== "anthropic") return count(usage, openaiKeys[provider].input);
+  const keys = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+  const [plain, ...cached] = keys.map((key) => count(usage, key));
+  return plain === undefined ? undefined : cached.reduce<number>((sum, one) => sum + (one ?? 0), plain);
+}
 
 /**
  * Adds `more` tokens to the input side. They count as cache reads if the request used the cache at all, because the original

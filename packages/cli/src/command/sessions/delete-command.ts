@@ -11,12 +11,13 @@ import { formatBytes } from "palimpsest/internal/text/format-count";
 import { canAskUser } from "../../compact/ask-to-commit.ts";
 import { openWorkspace, type Workspace } from "../../host/workspace.ts";
 import type { ProjectStore } from "../../host/project-store.ts";
+import { releaseSession } from "../../host/gateway/gateway-place.ts";
 import { askYesNo } from "../../program/ask-yes-no.ts";
 import { command, type CommandContext, type Outcome } from "../../program/command.ts";
 import { exitCode, failure, type Failure } from "../../program/failure.ts";
 import { memoryRemover } from "../../memory/forget-memory.ts";
 import { openLogFailure } from "../../session/named-log.ts";
-import { sessionFailure } from "../../session/session-failure.ts";
+import { busyGatewayFailure, sessionFailure } from "../../session/session-failure.ts";
 import { clip, formatNumber, quantity } from "../../text/format.ts";
 import { table } from "../../text/table.ts";
 import { unfinishedFailure } from "./gc-command.ts";
@@ -39,7 +40,7 @@ export const deleteCommand = command({
     "If the process is killed, each session either still opens or is gone; the next `sessions delete` or `sessions gc` in the project finishes the work. Memories go only here: if the process is killed before that, they stay, and `palimpsest memory forget` removes them.",
   ],
   run: async (context, { operands, options, format }) => {
-    const found = await findSessions(openWorkspace(context), operands.sessions);
+    const found = await findSessions(context, operands.sessions);
     if ("kind" in found) return found;
     const memories = options["keep-memories"] ? "kept" : "forgotten";
     const described = await describeSessions(found, memories);
@@ -64,22 +65,36 @@ interface OwnSession {
 }
 
 /** One entry for each session, however often it was named. */
-async function findSessions(workspace: Workspace, names: readonly string[]): Promise<readonly OwnSession[] | Failure> {
+async function findSessions(
+  context: CommandContext,
+  names: readonly string[],
+): Promise<readonly OwnSession[] | Failure> {
+  const workspace = openWorkspace(context);
   const foundById = new Map<SessionId, OwnSession>();
   for (const name of names) {
-    const found = await findOwnSession(workspace, name);
+    const found = await findOwnSession({ context, workspace }, name);
     if ("kind" in found) return found;
     if (!foundById.has(found.id)) foundById.set(found.id, found);
   }
   return [...foundById.values()];
 }
 
-async function findOwnSession(workspace: Workspace, name: string): Promise<OwnSession | Failure> {
+interface SearchPlace {
+  readonly context: CommandContext;
+  readonly workspace: Workspace;
+}
+
+async function findOwnSession({ context, workspace }: SearchPlace, name: string): Promise<OwnSession | Failure> {
   const resolved = await workspace.resolveLog(name);
   switch (resolved.kind) {
     case "ours": {
       const { id, deps: store } = resolved;
-      const lease = await store.leases.look(id);
+      let lease = await store.leases.look(id);
+      if (lease.kind === "held") {
+        // The gateway keeps a conversation open for a while after each request.
+        if ((await releaseSession(context, id)) === "running") return busyGatewayFailure(id);
+        lease = await store.leases.look(id);
+      }
       if (lease.kind === "held") return sessionFailure({ kind: "busy", holder: lease.holder }, id);
       return { id, store, state: "stored" };
     }

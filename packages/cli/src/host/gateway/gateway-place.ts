@@ -2,16 +2,17 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import type { ReleaseOutcome } from "@palimpsest/gateway/internal/operate/gateway-state";
 import { gatewayProof } from "@palimpsest/gateway/internal/operate/gateway-proof";
 import { isSameSecret } from "@palimpsest/gateway/internal/operate/users";
 import { makeFolder, readSmallFile, replaceFile } from "palimpsest/internal/store/files/disk";
+import { homeFolder } from "palimpsest/internal/store/files/project";
 import { fileLeases } from "palimpsest/internal/store/files/file-leases";
 import { millis } from "palimpsest/internal/schema/brand";
 import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
 import { createSocketSecret, readSocketSecret } from "palimpsest/internal/store/files/socket-secret";
-import { tryParseJson } from "palimpsest/internal/schema/json";
+import { type Json, tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import { askGateway } from "./ask-gateway.ts";
 
 /** `<home>/gateway`: what a running gateway keeps there, readable for its owner alone. */
 export const gatewayFolder = (home: string): string => join(home, "gateway");
@@ -133,6 +134,71 @@ async function askProof(url: string, nonce: string): Promise<string | undefined>
 }
 
 const proofForm = z.object({ proof: z.string() });
+
+export interface GatewayAnswer {
+  readonly status: number;
+  readonly value: Json | undefined;
+}
+
+/**
+ * Asks a gateway of this machine for one of its own pages; undefined if there is no answer. Its certificate is not checked,
+ * since it may be for another name: `findGateway` makes it prove who it is.
+ */
+export async function askGateway({
+  url,
+  path,
+  secret,
+  method = "GET",
+}: {
+  readonly url: string;
+  readonly path: string;
+  readonly method?: "GET" | "POST" | undefined;
+  readonly secret?: string | undefined;
+}): Promise<GatewayAnswer | undefined> {
+  const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
+  const headers = { host: "localhost", ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }) };
+  return await new Promise((resolve) => {
+    const leave = (): void => resolve(undefined);
+    const asked = request(
+      `${url}${path}`,
+      { method, timeout: answerMsMax, rejectUnauthorized: false, headers, agent: false },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => {
+          text += chunk;
+          if (text.length > answerCharsMax) response.destroy();
+        });
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, value: tryParseJson(text) }));
+        response.on("error", leave).on("close", leave);
+      },
+    )
+      .on("error", leave)
+      // Otherwise the open connection would keep this process running.
+      .on("timeout", () => asked.destroy());
+    asked.end();
+  });
+}
+
+/** A gateway on this machine answers within milliseconds; one that takes longer hangs. */
+const answerMsMax = 2_000;
+
+/** A status with all its rows has some 100 KB; a longer answer is not from a gateway. */
+const answerCharsMax = 4 * 1024 * 1024;
+
+/** Asks the gateway of this home to close a conversation. `not-open` also if no gateway runs: then another program has it. */
+export async function releaseSession(
+  { env }: { readonly env: Readonly<Record<string, string | undefined>> },
+  session: string,
+): Promise<ReleaseOutcome> {
+  const found = await findGateway(homeFolder(env));
+  if (found.kind !== "running") return "not-open";
+  const path = `/palimpsest/release?session=${encodeURIComponent(session)}`;
+  const answer = await askGateway({ ...found, path, method: "POST" });
+  return releaseForm.safeParse(answer?.value).data?.outcome ?? "not-open";
+}
+
+const releaseForm = z.object({ outcome: z.enum(["released", "running", "not-open"]) });
 
 /** The record has three short fields; a larger file is not one of ours. */
 const recordBytesMax = 4_096;

@@ -1,0 +1,22 @@
+import { join } from "node:path";
+import { localUser } from "../operate/users.ts";
+import { ConversationLog } from "./conversation-log.ts";
+import { HeldLog } from "./held-log.ts";
+
+export const conversationsPath = (home: string): string => join(home, "gateway", "conversations.jsonl");
+
+export const heldLogPath = (home: string, user: string): string =>
+  join(home, "gateway", ...(user === localUser ? [] : ["users", user]), "held.jsonl");
+
+/**
+ * Removes what a gateway that does not run has kept of sessions that were deleted. The caller holds its place, so that none
+ * is started meanwhile. Rejects if a file can't be written.
+ */
+export async function forgetSessions(home: string, sessions: readonly string[]): Promise<void> {
+  const log = await ConversationLog.open(conversationsPath(home));
+  const userById = new Map(sessions.map((id) => [id, log.facts(id)?.user ?? localUser]));
+  for (const id of sessions) log.remove(id);
+  await log.rewrite();
+  const held = new HeldLog((user) => heldLogPath(home, user));
+  for (const [user, own] of Map.groupBy(sessions, (id) => userById.get(id) ?? localUser)) await held.remove(user, own);
+}
