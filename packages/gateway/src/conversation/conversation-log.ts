@@ -14,6 +14,12 @@ export interface ConversationFacts {
   readonly client: string | undefined;
 }
 
+interface NotedRequest {
+  readonly list: string;
+  readonly tail: readonly string[];
+  readonly system?: string | undefined;
+}
+
 const line = z.object({
   id: z.string(),
   scope: z.string().optional(),
@@ -23,6 +29,7 @@ const line = z.object({
   client: z.string().optional(),
   lists: z.array(z.string()).optional(),
   tail: z.array(z.string()).optional(),
+  system: z.string().optional(),
 });
 
 type LogLine = z.infer<typeof line>;
@@ -64,7 +71,7 @@ export class ConversationLog {
   }
 
   /** Resolves when it is written: before anything else of the conversation is, so that a crash leaves none that is not known. */
-  add(conversation: Omit<KnownConversation, "lists" | "tail">, facts: ConversationFacts): Promise<void> {
+  add(conversation: Pick<KnownConversation, "id" | "scope" | "tools">, facts: ConversationFacts): Promise<void> {
     this.index.put({ ...conversation, lists: [], tail: [] });
     this.#facts.set(conversation.id, facts);
     this.#unwritten.push({ ...conversation, ...withoutUndefined(facts) });
@@ -78,12 +85,14 @@ export class ConversationLog {
   }
 
   /** The conversation was asked with this list. */
-  note(id: string, { list, tail }: { readonly list: string; readonly tail: readonly string[] }): void {
+  note(id: string, { list, tail, system }: NotedRequest): void {
+    const isSameSystem = this.index.get(id)?.system === system;
     this.#touch(id);
     this.index.addList(id, list);
     this.index.setTail(id, tail);
+    this.index.setSystem(id, system);
     const known = this.index.get(id);
-    this.#unwritten.push({ id, lists: [list], tail: [...(known?.tail ?? [])] });
+    this.#unwritten.push({ id, lists: [list], tail: [...(known?.tail ?? [])], ...(isSameSystem ? {} : { system }) });
     // The first list is all that finds a conversation whose client names no session.
     if ((known?.lists.length ?? 0) <= 1) void this.#write();
     else this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
@@ -104,7 +113,7 @@ export class ConversationLog {
   #read(text: string): void {
     const parsed = line.safeParse(parseLine(text));
     if (!parsed.success) return;
-    const { id, scope, tools, user, project, client, lists = [], tail } = parsed.data;
+    const { id, scope, tools, user, project, client, lists = [], tail, system } = parsed.data;
     if (scope !== undefined && tools !== undefined && user !== undefined) {
       this.index.put({ id, scope, tools, lists: [], tail: [] });
       this.#facts.set(id, { user, project, client });
@@ -112,6 +121,7 @@ export class ConversationLog {
     this.#touch(id);
     for (const list of lists) this.index.addList(id, list);
     if (tail !== undefined) this.index.setTail(id, tail);
+    if (system !== undefined) this.index.setSystem(id, system);
   }
 
   #write(): Promise<void> {

@@ -20,7 +20,7 @@ import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
-import { readLimit, RequestWriter, type WrittenBody } from "./request-writer.ts";
+import { readLimit, RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { withPathsIf } from "./with-paths-if.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
@@ -110,6 +110,8 @@ export class GatewayConversation<P extends Provider> {
   #files: PrepareInput<P>["files"] = "separate";
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
+  /** How that list was sent last. */
+  #outgoing: Pick<WriteInput<P>, "outgoing" | "request"> | undefined;
 
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
@@ -151,11 +153,25 @@ export class GatewayConversation<P extends Provider> {
     this.#tools.look(body.field("tools"), { elements, unchanged: isFollowing ? unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
+    this.#outgoing = undefined;
     const reader: WireReader<P> = context;
     const messages = list.elements.map(({ value }) => value);
     const known = isFollowing ? list.unchanged : 0;
     const request = await reader.sync(messages, { signal, unchanged: known, ending: "any" });
     return this.#write(context, request);
+  }
+
+  /**
+   * A body that begins with the newest list, with that as it was last sent: for a count. Undefined if that is not known.
+   * Changes nothing.
+   */
+  count(body: RequestBody): WrittenBody | undefined {
+    const { outgoing, request } = this.#outgoing ?? {};
+    if (outgoing === undefined || request === undefined) return undefined;
+    const list = readClientList(this.#format, body);
+    const added = list.elements.map((_, at) => ({ kind: "given", at }) as const);
+    const known = this.#list?.list.elements.length ?? 0;
+    return this.#writer.write({ body, list, outgoing: [...outgoing, ...added.slice(known)], request });
   }
 
   /** The next request after a refusal, or with the results of own calls. */
@@ -342,7 +358,8 @@ export class GatewayConversation<P extends Provider> {
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
     const current = this.#list;
     if (current === undefined) throw new TypeError("the conversation was not prepared");
-    const written = this.#writer.write({ ...current, outgoing: context.outgoing(), request });
+    this.#outgoing = { outgoing: context.outgoing(), request };
+    const written = this.#writer.write({ ...current, ...this.#outgoing });
     return { ...written, tokens: request.tokens, windowTokens: this.#windowTokens(), ownTools: this.#ownToolNames };
   }
 

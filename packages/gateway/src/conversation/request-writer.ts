@@ -23,7 +23,7 @@ export interface WrittenBody {
   readonly untouched: boolean;
 }
 
-interface WriteInput<P extends Provider> {
+export interface WriteInput<P extends Provider> {
   readonly body: RequestBody;
   readonly list: ClientList;
   /** The context's request in the client's messages; undefined if it does not follow their order. */

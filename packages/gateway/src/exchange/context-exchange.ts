@@ -12,6 +12,7 @@ import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
+import type { ReadReply } from "../reply/reply-reader.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
@@ -22,6 +23,8 @@ import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
+import { ObservedReply } from "./observed-reply.ts";
+import { passCounted } from "./pass-counted.ts";
 import { holdReply, isGood, isReadable, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
@@ -75,19 +78,22 @@ interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
 const wholeExchange =
   (deps: WholeExchangeDeps): Exchange =>
   async (request, reply) => {
+    const { conversations } = deps;
     const found = findConversation(deps, request);
     if (found === undefined) {
-      await passCharged(deps, request, reply);
+      if (!(await passCounted(deps, request, reply))) await passCharged(deps, request, reply);
       return;
     }
-    const model = found.body.field("model");
-    if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
-    const { open } = found;
-    open.running += 1;
+    conversations.enter(found);
     try {
-      await new RunningExchange(deps, { request, reply, found }).run();
+      const model = found.body.field("model");
+      if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
+      const { provider } = request;
+      const settle = async ({ elements }: ReadReply) => conversations.noteReply(found, { provider, elements });
+      const observed = conversations.isShared(found) ? new ObservedReply(reply, { provider, settle }) : reply;
+      await new RunningExchange(deps, { request, reply: observed, found }).run();
     } finally {
-      open.running -= 1;
+      conversations.leave(found);
     }
   };
 
@@ -141,11 +147,11 @@ class RunningExchange {
       await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
-    if (this.#request.operation === "create") this.#deps.conversations.countRequest(this.#open);
+    this.#deps.conversations.countRequest(this.#open);
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
-    else if (!isReadable(outcome) || this.#request.operation === "count") await this.#pass(outcome);
+    else if (!isReadable(outcome)) await this.#pass(outcome);
     else if (isStream(outcome.headers)) await this.#relayStream(outcome);
     else await this.#relayWhole(outcome);
   }
@@ -210,7 +216,7 @@ class RunningExchange {
   /** A client that goes away before the reply has begun has paid for its request too. */
   #begin(outcome: UpstreamReply | UpstreamFailure): UpstreamReply | UpstreamFailure {
     const isPaid = outcome.kind === "reply" ? isGood(outcome) : outcome.why === "cancelled";
-    if (!isPaid || this.#request.operation !== "create") return outcome;
+    if (!isPaid) return outcome;
     this.#account.begin();
     if (outcome.kind === "failed") this.#account.settle();
     return outcome;
