@@ -459,7 +459,7 @@ it("a request that the client got wrong is refused as it is, and that is no fail
 
 describe("two requests at the same time", () => {
   it("of one session that the client names each get their own reply, and the conversation goes on with the client's list", async () => {
-    await openWorld({ own: { 99: [] } });
+    await openWorld({ own: { 2: [{ type: "tool_use", name: recall, input: { query: "task" } }] } });
     const session = { "x-palimpsest-session": "one" };
     const agent = new Agent("stream", session);
     agent.take(await agent.ask());
@@ -469,6 +469,8 @@ describe("two requests at the same time", () => {
     const [got, gotAside] = await Promise.all([agent.ask({ headers }), aside.ask({ headers })]);
     expect(readContent(gotAside)).toBeDefined();
     agent.take(got);
+    // The older one goes on behind the call of ours, although the newer one has the context.
+    expect(JSON.stringify(world.traffic.at(-1)?.body["messages"])).toContain('"name":"recall","input"');
     expect(failedSteps()).toEqual([]);
     await expectWhole(agent);
   });

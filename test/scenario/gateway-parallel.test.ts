@@ -115,15 +115,16 @@ describe("agents of a client that names no session, side by side on the same tas
       name: "same",
       respond: () => ({ move: { kind: "say", blocks: [{ type: "text", text: "Yes." }] } }),
     });
-    for (const day of ["Monday", "Tuesday"])
-      for (const role of ["author", "editor"]) {
-        const agent = new Agent(role, `You are the ${role}.`);
-        await agent.ask();
-        const later = new Agent(role, `You are the ${role}. ${day}.`);
-        later.list.splice(0, 1, ...agent.list);
-        await later.ask();
-      }
-    expect(world.conversations.conversations().map(({ requests }) => requests)).toEqual([2, 2, 2, 2]);
+    const roles = ["author", "editor", "reader"];
+    const agents = roles.map((role) => new Agent(role, `You are the ${role}.`));
+    for (const agent of agents) await agent.ask();
+    for (const agent of agents.toReversed()) await agent.ask();
+    for (const [at, role] of roles.entries()) {
+      const later = new Agent(role, `You are the ${role}. It is Tuesday.`);
+      later.list.splice(0, 1, ...(agents[at]?.list ?? []));
+      await later.ask();
+    }
+    expect(world.conversations.conversations().map(({ requests }) => requests)).toEqual([3, 3, 3]);
   });
 });
 

@@ -17,6 +17,7 @@ import { type ClientList, readClientList } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
+import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
@@ -71,24 +72,15 @@ export interface PrepareInput<P extends Provider> {
   readonly signal: AbortSignal;
 }
 
-/** A request in the form in which it goes upstream. */
-export interface PreparedBody extends WrittenBody {
-  /** The context's estimate. */
-  readonly tokens: number;
-  /** What the model takes, or what it was told to. */
-  readonly windowTokens: number;
-  /** Names of our own tools in it. */
-  readonly ownTools: ReadonlySet<string>;
-}
-
 /**
  * One conversation of a client: its context, and the client's newest list.
  *
  *   prepare ──▶ (sent upstream) ──▶ record … ──own calls──▶ answer ──▶ next ──▶ (sent) …
  *           ──refused──▶ refused ──▶ next
  *
- * A client may send a request before it has the reply to another one. The newest request has the context: what an earlier
- * one does from then on rejects, and its reply is not recorded; the client's next list brings it.
+ * A client may send a request before it has the reply to another one. The newest request has the context: the reply to an
+ * earlier one is not recorded, the client's next list brings it. Behind calls of ours it goes on as it was prepared; a
+ * refusal can't be dealt with.
  */
 export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
@@ -112,6 +104,7 @@ export class GatewayConversation<P extends Provider> {
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
   /** How that list was sent last. */
   #outgoing: Pick<WriteInput<P>, "outgoing" | "request"> | undefined;
+  readonly #liveByBody = new WeakMap<RequestBody, LiveRequest>();
 
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
@@ -158,6 +151,7 @@ export class GatewayConversation<P extends Provider> {
     const messages = list.elements.map(({ value }) => value);
     const known = isFollowing ? list.unchanged : 0;
     const request = await reader.sync(messages, { signal, unchanged: known, ending: "any" });
+    this.#liveByBody.set(body, new LiveRequest(this.#options.provider));
     return this.#write(context, request);
   }
 
@@ -177,6 +171,8 @@ export class GatewayConversation<P extends Provider> {
   /** The next request after a refusal, or with the results of own calls. */
   next(body: RequestBody, signal: AbortSignal): Promise<PreparedBody> {
     return this.#inTurn(async () => {
+      const goesOn = this.#current === body ? undefined : this.#liveByBody.get(body)?.next();
+      if (goesOn !== undefined) return goesOn;
       const context = await this.#require(body);
       return this.#write(context, await context.next({ signal }));
     });
@@ -197,23 +193,33 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
-  /** Records a reply, event by event. Undefined if a newer request has the context. */
-  async record(body: RequestBody, onFailure: (error: unknown) => void): Promise<Recording | undefined> {
+  /** Records a reply, event by event; not if a newer request has the context. */
+  async record(body: RequestBody, onFailure: (error: unknown) => void): Promise<Recording> {
     const reader: WireReader<P> | undefined = await this.#context;
-    if (reader === undefined || this.#current !== body) return undefined;
-    this.#recording = new Recording({ start: (events) => reader.assistantStream(events), onFailure });
-    return this.#recording;
+    const isCurrent = reader !== undefined && this.#current === body;
+    const start = async (events: AsyncIterable<object>) => (isCurrent ? await reader.assistantStream(events) : []);
+    const recording = new Recording({ start, onFailure });
+    this.#liveByBody.get(body)?.setReply(() => recording.events);
+    if (isCurrent) this.#recording = recording;
+    return recording;
   }
 
   /** Records a reply that was not streamed, unless a newer request has the context. */
   async recordWhole(body: RequestBody, reply: JsonObject): Promise<void> {
     const reader: WireReader<P> | undefined = await this.#context;
+    this.#liveByBody.get(body)?.setReply(() => [reply]);
     if (reader !== undefined && this.#current === body) await reader.assistant(reply);
   }
 
   answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
     return this.#inTurn(async () => {
-      await answerOwnCalls(await this.#require(body), { tools: this.#ownTools, calls });
+      const live = this.#liveByBody.get(body);
+      const context = live === undefined ? undefined : await this.#context;
+      if (context === undefined) throw new OwnFailure("the conversation is closed");
+      const results = await answerOwnCalls(context, { tools: this.#ownTools, calls });
+      live?.addResults(results);
+      if (this.#current !== body) return;
+      for (const { id, content, isError } of results) await context.toolResult(id, content, { isError });
     });
   }
 
@@ -360,7 +366,10 @@ export class GatewayConversation<P extends Provider> {
     if (current === undefined) throw new TypeError("the conversation was not prepared");
     this.#outgoing = { outgoing: context.outgoing(), request };
     const written = this.#writer.write({ ...current, ...this.#outgoing });
-    return { ...written, tokens: request.tokens, windowTokens: this.#windowTokens(), ownTools: this.#ownToolNames };
+    const windowTokens = this.#windowTokens();
+    const prepared = { ...written, tokens: request.tokens, windowTokens, ownTools: this.#ownToolNames };
+    this.#liveByBody.get(current.body)?.setPrepared(prepared);
+    return prepared;
   }
 
   #windowTokens(): number {

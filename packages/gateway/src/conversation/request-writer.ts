@@ -21,6 +21,8 @@ export interface WrittenBody {
   readonly betas: readonly string[];
   /** Whether every message is sent as the client wrote it. */
   readonly untouched: boolean;
+  /** The same request with more at the end of its list. */
+  readonly extend: (elements: readonly JsonObject[]) => readonly Uint8Array[];
 }
 
 export interface WriteInput<P extends Provider> {
@@ -85,11 +87,11 @@ export class RequestWriter<P extends Provider> {
       ...marks,
       ...this.#usageFields(body),
     };
-    const bytes = writeBody(body, {
-      list: lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)],
-      fields,
-    });
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched };
+    const sent = lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)];
+    const bytes = writeBody(body, { list: sent, fields });
+    const extend = (added: readonly JsonObject[]) =>
+      writeBody(body, { list: [...sent, ...added.map((value) => this.#encode(value))], fields });
+    return { bytes, betas: [...request.betas, ...binding.betas], untouched, extend };
   }
 
   /** Whether the request asks for a usage that its client did not ask for. */

@@ -5,14 +5,13 @@ import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { HeldLog } from "../conversation/held-log.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
-import type { PreparedBody } from "../conversation/gateway-conversation.ts";
+import type { PreparedBody } from "../conversation/live-request.ts";
 import { usageField } from "../conversation/usage-chunk.ts";
 import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
-import type { ReadReply } from "../reply/reply-reader.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
@@ -23,8 +22,9 @@ import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
-import { ObservedReply } from "./observed-reply.ts";
+import { observeShared } from "./observed-reply.ts";
 import { passCounted } from "./pass-counted.ts";
+import { passReply } from "./pass-through.ts";
 import { holdReply, isGood, isReadable, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { ownSummarizer } from "./own-summarizer.ts";
@@ -88,10 +88,7 @@ const wholeExchange =
     try {
       const model = found.body.field("model");
       if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
-      const { provider } = request;
-      const settle = async ({ elements }: ReadReply) => conversations.noteReply(found, { provider, elements });
-      const observed = conversations.isShared(found) ? new ObservedReply(reply, { provider, settle }) : reply;
-      await new RunningExchange(deps, { request, reply: observed, found }).run();
+      await new RunningExchange(deps, { request, reply: observeShared(deps, { request, reply, found }), found }).run();
     } finally {
       conversations.leave(found);
     }
@@ -381,14 +378,7 @@ class RunningExchange {
   /** A reply that is not read. */
   async #pass(outcome: UpstreamReply): Promise<void> {
     this.#account.settle();
-    this.#reply.head(outcome.status, outcome.headers);
-    try {
-      for await (const chunk of outcome.body) await this.#reply.write(chunk);
-    } catch {
-      this.#reply.destroy();
-      return;
-    }
-    await this.#reply.end();
+    await passReply(outcome, this.#reply);
   }
 
   async #sendFailure(failure: UpstreamFailure): Promise<void> {

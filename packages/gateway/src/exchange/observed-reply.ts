@@ -1,6 +1,7 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
-import type { ClientReply } from "./exchange.ts";
+import type { Conversations, FoundRequest } from "../conversation/conversations.ts";
+import type { ClientReply, ClientRequest } from "./exchange.ts";
 
 /**
  * Reads what the client gets, and settles before the client has all of it: its next request may come before the reply has
@@ -62,4 +63,21 @@ export class ObservedReply implements ClientReply {
     this.#isSettled = true;
     await this.#settle(read);
   }
+}
+
+/** If other conversations have the same list, the reply tells which of them a client goes on with. */
+export function observeShared(
+  { conversations }: { readonly conversations: Conversations },
+  { request: { provider }, reply, found }: SharedRequest,
+): ClientReply {
+  if (!conversations.isShared(found)) return reply;
+  const settle = async ({ elements }: ReadReply): Promise<void> =>
+    conversations.noteReply(found, { provider, elements });
+  return new ObservedReply(reply, { provider, settle });
+}
+
+interface SharedRequest {
+  readonly request: ClientRequest;
+  readonly reply: ClientReply;
+  readonly found: FoundRequest;
 }

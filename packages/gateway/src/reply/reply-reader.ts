@@ -67,12 +67,24 @@ export class ReplyReader {
     return readWholeByProvider[provider](reply);
   }
 
+  /** The events of a stream, or the one object of a reply that is not streamed. */
+  static readEvents(provider: Provider, events: readonly JsonObject[]): readonly JsonObject[] {
+    const reader = new ReplyReader(provider);
+    for (const event of events) reader.#takeObject(event);
+    const [first] = events;
+    const read = reader.#reply ?? (first === undefined ? undefined : readWholeByProvider[provider](first));
+    return read?.elements ?? [];
+  }
+
   #takeEvent(bytes: Buffer): void {
     // Most events of a response are pieces of what its last one holds whole.
     if (this.#provider === "openai-responses" && !lastEvents.some((name) => bytes.includes(name))) return;
     const data = readEventData(bytes, this.#splitter);
     const event = data === undefined ? undefined : tryParseJson(data.text);
-    if (!isObject(event)) return;
+    if (isObject(event)) this.#takeObject(event);
+  }
+
+  #takeObject(event: JsonObject): void {
     if (this.#provider === "anthropic") this.#reply ??= this.#message.take(event);
     else if (this.#provider === "openai-chat") this.#reply ??= this.#chat.take(event);
     else if (lastEvents.includes(textField(event, "type") ?? "")) {
@@ -134,7 +146,7 @@ class ChatChunks {
   readonly #calls: { id: string; name: string; json: string }[] = [];
 
   take(chunk: JsonObject): ReadReply | undefined {
-    const [choice] = listField(chunk, "choices").filter(isObject);
+    const choice = listField(chunk, "choices").find(isObject);
     const delta = choice === undefined ? undefined : field(choice, "delta");
     if (choice === undefined || !isObject(delta)) return undefined;
     this.#text += textField(delta, "content") ?? "";
@@ -158,7 +170,7 @@ class ChatChunks {
 }
 
 function readChat(completion: JsonObject): ReadReply | undefined {
-  const [choice] = listField(completion, "choices").filter(isObject);
+  const choice = listField(completion, "choices").find(isObject);
   const message = choice === undefined ? undefined : field(choice, "message");
   if (!isObject(message)) return undefined;
   const { content = null } = message;
