@@ -105,8 +105,20 @@ export class Conversations implements GatewayState {
   /** Undefined if the bytes hold no list of messages, or if the server has the beginning of the list. */
   find(input: FindInput): FoundRequest | undefined {
     const read = this.#read(input);
+    return read === undefined ? undefined : this.#take(input, read);
+  }
+
+  /** `taken`: it would be of a conversation whose client waits for a reply, if that client has not gone just now. */
+  findUnlessTaken(input: FindInput): FoundRequest | "taken" | undefined {
+    const read = this.#read(input);
     if (read === undefined) return undefined;
-    const { body, previous, scope, client, digests } = read;
+    const isFound = (isTaken: (id: string) => boolean): boolean =>
+      this.#deps.log.index.find(read.scope, read.digests, isTaken).kind === "found";
+    const isTaken = !isFound((id) => isAsked(this.#open.get(id))) && isFound(() => false);
+    return isTaken ? "taken" : this.#take(input, read);
+  }
+
+  #take(input: FindInput, { body, previous, scope, client, digests }: ReadRequest): FoundRequest {
     const { log } = this.#deps;
     const found = log.index.find(scope, digests, (id) => isAsked(this.#open.get(id)));
     const { id, begun } =

@@ -79,7 +79,7 @@ const wholeExchange =
   (deps: WholeExchangeDeps): Exchange =>
   async (request, reply) => {
     const { conversations } = deps;
-    const found = findConversation(deps, request);
+    const found = await findConversation(deps, request);
     if (found === undefined) {
       if (!(await passCounted(deps, request, reply))) await passCharged(deps, request, reply);
       return;

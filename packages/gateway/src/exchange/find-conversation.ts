@@ -1,8 +1,10 @@
+import { setImmediate, setTimeout as wait } from "node:timers/promises";
 import type { Conversations, FindInput, FoundRequest } from "../conversation/conversations.ts";
 import type { WrittenBody } from "../conversation/request-writer.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { describeError } from "./describe-error.ts";
 import type { ClientRequest } from "./exchange.ts";
+import { closeMsMax } from "./limits.ts";
 
 export interface FindDeps {
   readonly conversations: Conversations;
@@ -11,8 +13,13 @@ export interface FindDeps {
 }
 
 /** Undefined if the request is to be passed on as it is. */
-export function findConversation(deps: FindDeps, request: ClientRequest): FoundRequest | undefined {
+export async function findConversation(deps: FindDeps, request: ClientRequest): Promise<FoundRequest | undefined> {
   if (request.operation !== "create") return undefined;
+  const found = recognise(deps, request, (input) => deps.conversations.findUnlessTaken(input));
+  if (found !== "taken") return found;
+  // A client that gives up and tries again at once: its new request may come before the end of its connection.
+  await wait(closeMsMax);
+  await setImmediate();
   return recognise(deps, request, (input) => deps.conversations.find(input));
 }
 
