@@ -53,9 +53,11 @@ async function openWorld(
 class Agent {
   readonly list: JsonObject[] = [{ role: "user", content: `task of ${crypto.randomUUID()}` }];
   readonly #form: "stream" | "whole";
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(form: "stream" | "whole") {
+  constructor(form: "stream" | "whole", headers: Readonly<Record<string, string>> = {}) {
     this.#form = form;
+    this.#headers = headers;
   }
 
   get body(): string {
@@ -63,7 +65,7 @@ class Agent {
   }
 
   ask(options: Partial<PostOptions> = {}, url = world.url): Promise<GotReply> {
-    return post(url, { body: this.body, ...options });
+    return post(url, { body: this.body, ...options, headers: { ...this.#headers, ...options.headers } });
   }
 
   /** Takes a reply and does what it asks for. */
@@ -141,7 +143,8 @@ describe("what the upstream does wrong reaches the client as it is", () => {
     "%s (%s), and the next tries go on",
     async (fault, form) => {
       if (fault === "duplicate" && form === "whole") return;
-      const agent = new Agent(form);
+      // Its client can't read what it got whole, and asks again: that is no retry, but it names its session.
+      const agent = new Agent(form, fault === "duplicate" ? { "x-palimpsest-session": "one" } : {});
       const headers = { "x-simulator-fault": fault };
       const direct = await askDirectly(agent, headers);
       await openWorld();
@@ -150,6 +153,8 @@ describe("what the upstream does wrong reaches the client as it is", () => {
       if (form === "whole" && direct.end === "broken") expect(got.status).toBe(502);
       else expect(comparable(got)).toEqual(comparable(direct));
       expect(failedSteps()).toEqual([]);
+      // What a client has a whole reply to is not asked again.
+      if (fault !== "duplicate" && readContent(got) !== undefined) agent.take(got);
       await expectWhole(agent);
     },
   );
@@ -469,29 +474,43 @@ it("a field that the client got wrong shortens no conversation, also one that is
   expect(toMessages(world.traffic.at(-1)?.body["messages"]).slice(0, reduced.length)).toEqual(reduced);
 });
 
-describe("two requests of one conversation at the same time", () => {
-  it("each get their own reply, and the conversation goes on with the client's list", async () => {
-    await openWorld({ own: { 99: [] } });
-    const agent = new Agent("stream");
+describe("two requests at the same time", () => {
+  it("of one session that the client names each get their own reply, and the conversation goes on with the client's list", async () => {
+    await openWorld({ own: { 2: [{ type: "tool_use", name: recall, input: { query: "task" } }] } });
+    const session = { "x-palimpsest-session": "one" };
+    const agent = new Agent("stream", session);
     agent.take(await agent.ask());
-    const aside = new Agent("stream");
+    const aside = new Agent("stream", session);
     aside.list.splice(0, 1, ...agent.list.slice(0, 1), { role: "user", content: "by the way" });
     const headers = { "x-simulator-fault": "trickle every=3" };
     const [got, gotAside] = await Promise.all([agent.ask({ headers }), aside.ask({ headers })]);
     expect(readContent(gotAside)).toBeDefined();
     agent.take(got);
+    // The older one goes on behind the call of ours, although the newer one has the context.
+    expect(JSON.stringify(world.traffic.at(-1)?.body["messages"])).toContain('"name":"recall","input"');
     expect(failedSteps()).toEqual([]);
     await expectWhole(agent);
   });
 
-  it("the same request again while the first one is answered is one request", async () => {
+  it("the same again, while the client waits for the first, is another run: both go on, each as its own", async () => {
     await openWorld({ own: { 2: [{ type: "tool_use", name: recall, input: { query: "task" } }] } });
     const agent = new Agent("stream");
     agent.take(await agent.ask());
+    const other = new Agent("stream");
+    other.list.splice(0, 1, ...agent.list);
     const headers = { "x-simulator-fault": "trickle every=3" };
-    const [first, second] = await Promise.all([agent.ask({ headers }), agent.ask({ headers })]);
-    expect(readContent(first)).toBeDefined();
-    agent.take(second);
+    const [first, second] = await Promise.all([agent.ask({ headers }), other.ask({ headers })]);
+    agent.take(first);
+    other.take(second);
+    for (const one of [agent, other, agent, other]) one.take(await one.ask());
+    expect(world.conversations.conversations().map(({ requests }) => requests)).toEqual([3, 4]);
+    expect(failedSteps()).toEqual([]);
+  });
+
+  it("the same again, after the client has given up the first, is a retry", async () => {
+    await openWorld({ own: { 99: [] } });
+    const agent = new Agent("stream");
+    await agent.ask({ headers: { "x-simulator-fault": "trickle every=3" }, cut: { at: "stream", after: 1 } });
     await expectWhole(agent);
   });
 });

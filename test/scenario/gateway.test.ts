@@ -252,7 +252,11 @@ describe("edits", () => {
       contextTokens: windowTokens,
       reduction,
     });
-    const messages = [{ role: "user", content: "Read all." }];
+    const messages = [{ role: "user", content: "Hello" }];
+    const asked = [
+      { role: "assistant", content: "done" },
+      { role: "user", content: "Read all." },
+    ];
     const rounds = Array.from({ length: 30 }, (_, nth) => [
       { role: "assistant", content: [{ type: "tool_use", id: `toolu_${nth}`, name: "read", input: { nth } }] },
       {
@@ -264,13 +268,15 @@ describe("edits", () => {
       model,
       max_tokens: 500,
       tools: [readDefinition],
-      messages: [...messages, ...rounds.flat()],
+      messages: [...messages, ...asked, ...rounds.flat()],
     });
     const headers = { "content-type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01" };
     const send = async (): Promise<string> => {
       expect((await fetch(`${world.url}/v1/messages`, { method: "POST", headers, body })).status).toBe(200);
       return Buffer.from(world.traffic.at(-1)?.bytes ?? []).toString();
     };
+    const first = JSON.stringify({ model, max_tokens: 500, tools: [readDefinition], messages });
+    expect((await fetch(`${world.url}/v1/messages`, { method: "POST", headers, body: first })).status).toBe(200);
     expect((await send()).length).toBeLessThan(body.length);
     const session = world.conversations.conversations()[0]?.id ?? "";
     await world.reopen();

@@ -16,6 +16,12 @@ export interface ConversationFacts {
   readonly windowTokens?: number | undefined;
 }
 
+interface NotedRequest {
+  readonly list: string;
+  readonly tail: readonly string[];
+  readonly system?: string | undefined;
+}
+
 const line = z.object({
   id: z.string(),
   scope: z.string().optional(),
@@ -28,6 +34,7 @@ const line = z.object({
   tail: z.array(z.string()).optional(),
   /** It is no longer known. */
   removed: z.literal(true).optional(),
+  system: z.string().optional(),
 });
 
 type LogLine = z.infer<typeof line>;
@@ -69,7 +76,7 @@ export class ConversationLog {
   }
 
   /** Resolves when it is written: before anything else of the conversation is, so that a crash leaves none that is not known. */
-  add(conversation: Omit<KnownConversation, "lists" | "tail">, facts: ConversationFacts): Promise<void> {
+  add(conversation: Pick<KnownConversation, "id" | "scope" | "tools">, facts: ConversationFacts): Promise<void> {
     this.index.put({ ...conversation, lists: [], tail: [] });
     this.#facts.set(conversation.id, facts);
     this.#unwritten.push({ ...conversation, ...withoutUndefined(facts) });
@@ -83,12 +90,14 @@ export class ConversationLog {
   }
 
   /** The conversation was asked with this list. */
-  note(id: string, { list, tail }: { readonly list: string; readonly tail: readonly string[] }): void {
+  note(id: string, { list, tail, system }: NotedRequest): void {
+    const isSameSystem = this.index.get(id)?.system === system;
     this.#touch(id);
     this.index.addList(id, list);
     this.index.setTail(id, tail);
+    this.index.setSystem(id, system);
     const known = this.index.get(id);
-    this.#unwritten.push({ id, lists: [list], tail: [...(known?.tail ?? [])] });
+    this.#unwritten.push({ id, lists: [list], tail: [...(known?.tail ?? [])], ...(isSameSystem ? {} : { system }) });
     // The first list is all that finds a conversation whose client names no session.
     if ((known?.lists.length ?? 0) <= 1) void this.#write();
     else this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
@@ -134,7 +143,7 @@ export class ConversationLog {
   #read(text: string): void {
     const parsed = line.safeParse(parseLine(text));
     if (!parsed.success) return;
-    const { id, scope, tools, user, project, client, lists = [], tail, removed, windowTokens } = parsed.data;
+    const { id, scope, tools, user, project, client, lists = [], tail, system, removed, windowTokens } = parsed.data;
     if (removed === true) {
       this.#facts.delete(id);
       this.index.remove(id);
@@ -149,6 +158,7 @@ export class ConversationLog {
     this.#touch(id);
     for (const list of lists) this.index.addList(id, list);
     if (tail !== undefined) this.index.setTail(id, tail);
+    if (system !== undefined) this.index.setSystem(id, system);
   }
 
   #write(): Promise<void> {

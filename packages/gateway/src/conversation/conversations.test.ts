@@ -32,11 +32,14 @@ function recognise(...requests: readonly Asked[]): string {
       .split(" ")
       .map((word) => ({ role: word === word.toLowerCase() ? "user" : "assistant", content: word }));
     const bytes = Buffer.from(JSON.stringify({ model: "m", ...fields, messages }));
-    return conversations.find({ user, project, provider, headers, bytes, unknown: "begin" })?.open.id ?? "";
+    return conversations.find({ user, project, provider, headers, bytes, signal: gone })?.open.id ?? "";
   });
   const distinct = [...new Set(ids)];
   return ids.map((id) => String.fromCharCode(65 + distinct.indexOf(id))).join("");
 }
+
+/** The clients have gone: none waits for a reply. */
+const gone = AbortSignal.abort();
 
 const tools = { tools: [{ name: "read" }] };
 const named = { headers: { "x-palimpsest-session": "s" } };

@@ -4,10 +4,11 @@ import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { ContextEvent } from "palimpsest/internal/context/outcomes";
 import type { Store } from "palimpsest/internal/ports/store";
 import { sessionId } from "palimpsest/internal/schema/brand";
+import type { JsonObject } from "palimpsest/internal/schema/json";
 import { RequestBody } from "../body/request-body.ts";
 import type { ConversationRow, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
 import { localUser } from "../operate/users.ts";
-import { type ConversationScope, scopeName, toolsName } from "../recognise/conversation-index.ts";
+import { type ConversationScope, scopeName, systemName, toolsName } from "../recognise/conversation-index.ts";
 import { type ListDigests, ListDigester } from "../recognise/list-digests.ts";
 import { readIdentity } from "../recognise/read-identity.ts";
 import { readClientList } from "./client-list.ts";
@@ -15,7 +16,8 @@ import type { ConversationLog } from "./conversation-log.ts";
 import { GatewayConversation, type ReductionOptions } from "./gateway-conversation.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { guessBytes, guessesMax, idleMs, openMax } from "./limits.ts";
-import { wireFormats } from "./wire-format.ts";
+import type { WrittenBody } from "./request-writer.ts";
+import { readSystem, wireFormats } from "./wire-format.ts";
 
 /** Whose conversations, and of which project. */
 export interface ConversationPlace {
@@ -39,8 +41,8 @@ export interface FindInput extends ConversationPlace {
   readonly bytes: Uint8Array;
   /** Who writes summaries of a conversation that is opened. By default nobody. */
   readonly summarizer?: "own" | "none" | undefined;
-  /** Whether a list that is not known begins a conversation, and one that is known in parts changes it. */
-  readonly unknown: "begin" | "ignore";
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
 }
 
 /** A request whose conversation is known. */
@@ -50,6 +52,7 @@ export interface FoundRequest {
   readonly previous: RequestBody | undefined;
   /** Digest of its list. */
   readonly list: string;
+  readonly signal: AbortSignal;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
   readonly begun: Promise<void> | undefined;
 }
@@ -65,6 +68,18 @@ export interface OpenConversation {
   lastSent: { readonly tokens: number; readonly at: number } | undefined;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
+  /** Those of them whose clients have no whole reply; aborted if the client has gone. */
+  readonly waiting: Set<AbortSignal>;
+}
+
+/** A request that was read, before its conversation is known. */
+interface ReadRequest {
+  readonly body: RequestBody;
+  /** The body that it was read with. */
+  readonly previous: RequestBody | undefined;
+  readonly client: string | undefined;
+  readonly scope: ConversationScope;
+  readonly digests: ListDigests;
 }
 
 /** Sessions of this user were deleted. */
@@ -93,11 +108,60 @@ export class Conversations implements GatewayState {
     this.#timer.unref();
   }
 
-  /**
-   * Undefined if the bytes hold no list of messages, if the server has the beginning of the list, or if the list is unknown
-   * and shall not begin a conversation.
-   */
+  /** Undefined if the bytes hold no list of messages, or if the server has the beginning of the list. */
   find(input: FindInput): FoundRequest | undefined {
+    const read = this.#read(input);
+    return read === undefined ? undefined : this.#take(input, read);
+  }
+
+  /** `taken`: it would be of a conversation whose client waits for a reply, if that client has not gone just now. */
+  findUnlessTaken(input: FindInput): FoundRequest | "taken" | undefined {
+    const read = this.#read(input);
+    if (read === undefined) return undefined;
+    const isFound = (isTaken: (id: string) => boolean): boolean =>
+      this.#deps.log.index.find(read.scope, read.digests, isTaken).kind === "found";
+    const isTaken = !isFound((id) => isAsked(this.#open.get(id))) && isFound(() => false);
+    return isTaken ? "taken" : this.#take(input, read);
+  }
+
+  #take(input: FindInput, { body, previous, scope, client, digests }: ReadRequest): FoundRequest {
+    const { log } = this.#deps;
+    const found = log.index.find(scope, digests, (id) => isAsked(this.#open.get(id)));
+    const { id, begun } =
+      found.kind === "found"
+        ? { id: found.id, begun: undefined }
+        : this.#begin(scope, { client, project: input.project });
+    const open = this.#openConversation(id, input);
+    const model = body.field("model");
+    open.row.model = typeof model === "string" ? model : "";
+    open.newest = { body, digests };
+    const list = digests.lists.at(-1) ?? "";
+    log.note(id, { list, tail: ownMessages(digests), system: scope.system });
+    this.#remember(input, id);
+    return {
+      open,
+      body,
+      previous: previous === open.conversation.body ? previous : undefined,
+      list,
+      signal: input.signal,
+      begun,
+    };
+  }
+
+  /**
+   * A request whose tokens are counted, with the list as it was last sent and what is new behind it. Undefined if it does not go
+   * on from the newest list of a conversation that is open. Changes nothing: the client may go on with another list.
+   */
+  count(input: FindInput): WrittenBody | undefined {
+    const read = this.#read(input);
+    const id = read === undefined ? undefined : this.#deps.log.index.findNewest(read.scope, read.digests);
+    const { newest, conversation } = this.#open.get(id ?? "") ?? {};
+    if (read === undefined || newest === undefined || conversation?.body !== newest.body) return undefined;
+    const { lists } = newest.digests;
+    return read.digests.lists[lists.length - 1] === lists.at(-1) ? conversation.count(read.body) : undefined;
+  }
+
+  #read(input: FindInput): ReadRequest | undefined {
     const { provider, headers, bytes, user, project } = input;
     const format = wireFormats[provider];
     const guess = this.#guess(input);
@@ -105,28 +169,17 @@ export class Conversations implements GatewayState {
     const body = RequestBody.read(bytes, { list: format.list, previous });
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const list = readClientList(format, body);
-    const { client, ...identity } = readIdentity({
-      headers,
-      field: (name) => body.field(name),
-      lead: list.lead.map(({ value }) => value),
-    });
-    const scope: ConversationScope = { user, project, provider, ...identity };
+    const lead = list.lead.map(({ value }) => value);
+    const { client, ...identity } = readIdentity({ headers, field: (name) => body.field(name), lead });
+    const { systemField } = format;
+    const system = readSystem(systemField === undefined ? undefined : body.field(systemField), lead);
     const digests = this.#digesters[provider].digest(
       list.elements.map(({ value }) => value),
       { known: guess?.newest?.digests, unchanged: previous === undefined ? 0 : list.unchanged },
     );
-    const found = this.#deps.log.index.find(scope, digests, this.#deps.now());
-    if (input.unknown === "ignore" && !(found.kind === "found" && found.by === "list")) return undefined;
-    const { id, begun } =
-      found.kind === "found" ? { id: found.id, begun: undefined } : this.#begin(scope, { client, project });
-    const open = this.#openConversation(id, input);
-    const model = body.field("model");
-    open.row.model = typeof model === "string" ? model : "";
-    open.newest = { body, digests };
-    const newest = digests.lists.at(-1) ?? "";
-    this.#deps.log.note(id, { list: newest, tail: ownMessages(digests) });
-    this.#remember(input, id);
-    return { open, body, previous: previous === open.conversation.body ? previous : undefined, list: newest, begun };
+    const isNamed = identity.session !== undefined;
+    const scope = { user, project, provider, ...identity, system: isNamed ? undefined : systemName(system) };
+    return { body, previous, client, scope, digests };
   }
 
   /** Newest first. */
@@ -220,15 +273,39 @@ export class Conversations implements GatewayState {
       newest: undefined,
       lastSent: undefined,
       running: 0,
+      waiting: new Set(),
     };
     this.#open.set(id, opened);
     if (this.#open.size > openMax) void this.#closeOldest(opened);
     return opened;
   }
 
+  /** The request is being answered, until `leave`. */
+  enter({ open, signal }: FoundRequest): void {
+    open.running += 1;
+    open.waiting.add(signal);
+  }
+
   /** The client has the whole reply: the same request again is no retry. */
-  replied({ open, list }: FoundRequest): void {
-    this.#deps.log.index.setReplied(open.id, { list, at: this.#deps.now() });
+  replied({ open, list, signal }: FoundRequest): void {
+    open.waiting.delete(signal);
+    this.#deps.log.index.setReplied(open.id, list);
+  }
+
+  leave({ open, signal }: FoundRequest): void {
+    open.running -= 1;
+    open.waiting.delete(signal);
+  }
+
+  /** Whether other conversations have been asked with the same list: then the reply tells which one a client goes on with. */
+  isShared({ open }: FoundRequest): boolean {
+    return this.#deps.log.index.isShared(open.id);
+  }
+
+  /** What the reply says, as the client would send it back. */
+  noteReply({ open, list }: FoundRequest, { provider, elements }: ReadElements): void {
+    const replyList = this.#digesters[provider].extend(list, elements);
+    this.#deps.log.index.setReply(open.id, { list, replyList });
   }
 
   /** Called for each request that is sent. */
@@ -291,6 +368,14 @@ export class Conversations implements GatewayState {
     await open.conversation.close().catch(() => undefined);
   }
 }
+
+interface ReadElements {
+  readonly provider: Provider;
+  readonly elements: readonly JsonObject[];
+}
+
+const isAsked = (open: OpenConversation | undefined): boolean =>
+  open?.waiting.values().some(({ aborted }) => !aborted) === true;
 
 /** The messages from the first reply on. What comes before it is what other conversations may begin with too. */
 const ownMessages = ({ messages, replies }: ListDigests): readonly string[] => {

@@ -19,10 +19,11 @@ import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { ListEstimator } from "./list-estimator.ts";
+import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
-import { readLimit, RequestWriter, type WrittenBody } from "./request-writer.ts";
+import { readLimit, RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { withPathsIf } from "./with-paths-if.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
@@ -75,27 +76,15 @@ export interface PrepareInput<P extends Provider> {
   readonly signal: AbortSignal;
 }
 
-/** A request in the form in which it goes upstream. */
-export interface PreparedBody extends WrittenBody {
-  /** The context's estimate. */
-  readonly tokens: number;
-  /** What the model takes, or what it was told to. */
-  readonly windowTokens: number;
-  /** Names of our own tools in it. */
-  readonly ownTools: ReadonlySet<string>;
-  /** How much larger the client's own request is, given what the upstream counted for this one: see `ListEstimator`. */
-  readonly moreTokens: (usedTokens: number) => number;
-}
-
 /**
  * One conversation of a client: its context, and the client's newest list.
  *
  *   prepare ──▶ (sent upstream) ──▶ record … ──own calls──▶ answer ──▶ next ──▶ (sent) …
  *           ──refused──▶ refused ──▶ next
  *
- * A client may send a request before it has the reply to another one. Only the newest request may use the
- * context. Calls made for an earlier request reject from then on, and its reply is not recorded; the client's next request
- * contains it.
+ * A client may send a request before it has the reply to another one. Only the newest request may use the context. The
+ * reply to an earlier one is not recorded; the client's next request contains it. After calls of ours an earlier request
+ * continues as it was prepared; a refusal of it can't be handled.
  */
 export class GatewayConversation<P extends Provider> {
   readonly #options: ConversationOptions<P>;
@@ -118,6 +107,9 @@ export class GatewayConversation<P extends Provider> {
   #files: PrepareInput<P>["files"] = "separate";
   /** The newest body that was taken over, and its list. */
   #list: { readonly body: RequestBody; readonly list: ClientList } | undefined;
+  /** How that list was sent last. */
+  #outgoing: Pick<WriteInput<P>, "outgoing" | "request"> | undefined;
+  readonly #liveByBody = new WeakMap<RequestBody, LiveRequest>();
 
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
@@ -160,16 +152,33 @@ export class GatewayConversation<P extends Provider> {
     this.#tools.look(body.field("tools"), { elements, unchanged: isFollowing ? unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
+    this.#outgoing = undefined;
     const reader: WireReader<P> = context;
     const messages = list.elements.map(({ value }) => value);
     const known = isFollowing ? list.unchanged : 0;
     const request = await reader.sync(messages, { signal, unchanged: known, ending: "any" });
+    this.#liveByBody.set(body, new LiveRequest(this.#options.provider));
     return this.#write(context, request);
+  }
+
+  /**
+   * A body that begins with the newest list, with that as it was last sent: for a count. Undefined if that is not known.
+   * Changes nothing.
+   */
+  count(body: RequestBody): WrittenBody | undefined {
+    const { outgoing, request } = this.#outgoing ?? {};
+    if (outgoing === undefined || request === undefined) return undefined;
+    const list = readClientList(this.#format, body);
+    const added = list.elements.map((_, at) => ({ kind: "given", at }) as const);
+    const known = this.#list?.list.elements.length ?? 0;
+    return this.#writer.write({ body, list, outgoing: [...outgoing, ...added.slice(known)], request });
   }
 
   /** The next request after a refusal, or with the results of own calls. */
   next(body: RequestBody, signal: AbortSignal): Promise<PreparedBody> {
     return this.#inTurn(async () => {
+      const goesOn = this.#current === body ? undefined : this.#liveByBody.get(body)?.next();
+      if (goesOn !== undefined) return goesOn;
       const context = await this.#require(body);
       return this.#write(context, await context.next({ signal }));
     });
@@ -191,23 +200,33 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
-  /** Records a reply, event by event. Undefined if a newer request has the context. */
-  async record(body: RequestBody, onFailure: (error: unknown) => void): Promise<Recording | undefined> {
+  /** Records a reply, event by event; not if a newer request has the context. */
+  async record(body: RequestBody, onFailure: (error: unknown) => void): Promise<Recording> {
     const reader: WireReader<P> | undefined = await this.#context;
-    if (reader === undefined || this.#current !== body) return undefined;
-    this.#recording = new Recording({ start: (events) => reader.assistantStream(events), onFailure });
-    return this.#recording;
+    const isCurrent = reader !== undefined && this.#current === body;
+    const start = async (events: AsyncIterable<object>) => (isCurrent ? await reader.assistantStream(events) : []);
+    const recording = new Recording({ start, onFailure });
+    this.#liveByBody.get(body)?.setReply(() => recording.events);
+    if (isCurrent) this.#recording = recording;
+    return recording;
   }
 
   /** Records a reply that was not streamed, unless a newer request has the context. */
   async recordWhole(body: RequestBody, reply: JsonObject): Promise<void> {
     const reader: WireReader<P> | undefined = await this.#context;
+    this.#liveByBody.get(body)?.setReply(() => [reply]);
     if (reader !== undefined && this.#current === body) await reader.assistant(reply);
   }
 
   answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
     return this.#inTurn(async () => {
-      await answerOwnCalls(await this.#require(body), { tools: this.#ownTools, calls });
+      const live = this.#liveByBody.get(body);
+      const context = live === undefined ? undefined : await this.#context;
+      if (context === undefined) throw new OwnFailure("the conversation is closed");
+      const results = await answerOwnCalls(context, { tools: this.#ownTools, calls });
+      live?.addResults(results);
+      if (this.#current !== body) return;
+      for (const { id, content, isError } of results) await context.toolResult(id, content, { isError });
     });
   }
 
@@ -352,11 +371,12 @@ export class GatewayConversation<P extends Provider> {
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
     const current = this.#list;
     if (current === undefined) throw new TypeError("the conversation was not prepared");
-    const written = this.#writer.write({ ...current, outgoing: context.outgoing(), request });
+    this.#outgoing = { outgoing: context.outgoing(), request };
+    const written = this.#writer.write({ ...current, ...this.#outgoing });
     const own = this.#ownTools.map(({ definition }) => this.#format.writeTool(definition));
     const { body } = current;
     const fixed = [this.#sent?.system, this.#sent?.tools];
-    return {
+    const prepared: PreparedBody = {
       ...written,
       tokens: request.tokens,
       windowTokens: this.#windowTokens(),
@@ -364,6 +384,8 @@ export class GatewayConversation<P extends Provider> {
       moreTokens: (usedTokens) =>
         this.#estimator.compare({ client: body.elements, sent: written.list, fixed, ownTools: own }, usedTokens),
     };
+    this.#liveByBody.get(body)?.setPrepared(prepared);
+    return prepared;
   }
 
   #windowTokens(): number {

@@ -22,15 +22,24 @@ export interface ToolReference {
 /** Of all such tools, switched on or not. */
 export const ownToolNames = ["recall", "memory", "find_tools"] as const;
 
+/** The result of a call of ours. */
+export interface OwnResult {
+  readonly id: string;
+  readonly content: string | readonly ToolReference[];
+  readonly isError: boolean;
+}
+
 /** Each call gets a result, or every later request would be refused. */
 export async function answerOwnCalls<P extends Provider>(
   context: Context<P>,
   { tools, calls }: { readonly tools: readonly OwnTool[]; readonly calls: readonly OwnCall[] },
-): Promise<void> {
+): Promise<readonly OwnResult[]> {
+  const results: OwnResult[] = [];
   for (const { id, name, input, flawed } of calls) {
     const tool = tools.find(({ definition }) => definition.name === name);
     const isFailed = flawed !== undefined || tool === undefined;
     const content = isFailed ? (flawed ?? `There is no tool ${name}.`) : await tool.answer(context, input);
-    await context.toolResult(id, content, { isError: isFailed });
+    results.push({ id, content, isError: isFailed });
   }
+  return results;
 }

@@ -17,6 +17,8 @@ interface RecordingInput {
 export class Recording {
   readonly #input: RecordingInput;
   readonly #events: JsonObject[] = [];
+  /** What came after it was handed over. */
+  readonly #later: JsonObject[] = [];
   readonly #done = Promise.withResolvers<void>();
   #state: "open" | "left" | "handed-over" = "open";
 
@@ -30,7 +32,12 @@ export class Recording {
   }
 
   put(event: JsonObject): void {
-    if (this.#state === "open") this.#events.push(event);
+    (this.#state === "open" ? this.#events : this.#later).push(event);
+  }
+
+  /** All that has come. */
+  get events(): readonly JsonObject[] {
+    return [...this.#events, ...this.#later];
   }
 
   /** The reply has ended, or nobody goes on reading it. */

@@ -25,9 +25,11 @@ export interface WrittenBody {
   readonly changes: readonly string[];
   /** The list that is sent. */
   readonly list: readonly (BodyElement | Uint8Array)[];
+  /** The same request with more at the end of its list. */
+  readonly extend: (elements: readonly JsonObject[]) => readonly Uint8Array[];
 }
 
-interface WriteInput<P extends Provider> {
+export interface WriteInput<P extends Provider> {
   readonly body: RequestBody;
   readonly list: ClientList;
   /** The context's request in the client's messages; undefined if it does not follow their order. */
@@ -92,7 +94,9 @@ export class RequestWriter<P extends Provider> {
     const sentList = lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)];
     const bytes = writeBody(body, { list: sentList, fields });
     const changes = [...Object.keys(fields), ...(untouched && lead === list.lead ? [] : [this.#format.list])];
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched, changes, list: sentList };
+    const extend = (added: readonly JsonObject[]) =>
+      writeBody(body, { list: [...sentList, ...added.map((value) => this.#encode(value))], fields });
+    return { bytes, betas: [...request.betas, ...binding.betas], untouched, changes, list: sentList, extend };
   }
 
   /** Whether the request asks for a usage that its client did not ask for. */

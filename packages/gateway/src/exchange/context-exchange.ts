@@ -4,7 +4,7 @@ import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
 import type { HeldLog } from "../conversation/held-log.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
-import type { PreparedBody } from "../conversation/gateway-conversation.ts";
+import type { PreparedBody } from "../conversation/live-request.ts";
 import { usageField } from "../conversation/usage-chunk.ts";
 import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
@@ -21,6 +21,9 @@ import { describeError } from "./describe-error.ts";
 import { failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
+import { observeShared } from "./observed-reply.ts";
+import { passCounted } from "./pass-counted.ts";
+import { passReply } from "./pass-through.ts";
 import { holdReply, isGood, isReadable, isRefused, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { isClientsMistake } from "./is-clients-mistake.ts";
@@ -65,20 +68,20 @@ interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
 const wholeExchange =
   (deps: WholeExchangeDeps): Exchange =>
   async (request, reply) => {
-    const found = findConversation(deps, request);
+    const { conversations } = deps;
+    const found = await findConversation(deps, request);
     if (found === undefined) {
-      await passCharged(deps, request, reply);
+      if (!(await passCounted(deps, request, reply))) await passCharged(deps, request, reply);
       return;
     }
-    const model = found.body.field("model");
-    if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
-    const { open } = found;
-    request.onConversation?.(open.id);
-    open.running += 1;
+    conversations.enter(found);
+    request.onConversation?.(found.open.id);
     try {
-      await new RunningExchange(deps, { request, reply, found }).run();
+      const model = found.body.field("model");
+      if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
+      await new RunningExchange(deps, { request, reply: observeShared(deps, { request, reply, found }), found }).run();
     } finally {
-      open.running -= 1;
+      conversations.leave(found);
     }
   };
 
@@ -133,12 +136,12 @@ class RunningExchange {
       await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
-    if (this.#request.operation === "create") this.#deps.conversations.countRequest(this.#open, prepared);
+    this.#deps.conversations.countRequest(this.#open, prepared);
     this.#ownTools = prepared.ownTools;
     const outcome = await this.#sendPlainer(prepared);
     if (outcome.kind === "reply" && isRefused(outcome)) void this.#deps.conversations.discard(this.#found);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
-    else if (!isReadable(outcome) || this.#request.operation === "count") await this.#pass(outcome);
+    else if (!isReadable(outcome)) await this.#pass(outcome);
     else if (isStream(outcome.headers)) await this.#relayStream(outcome);
     else await this.#relayWhole(outcome);
   }
@@ -208,7 +211,7 @@ class RunningExchange {
   /** A client that goes away before the reply has begun has paid for its request too. */
   #begin(outcome: UpstreamReply | UpstreamFailure): UpstreamReply | UpstreamFailure {
     const isPaid = outcome.kind === "reply" ? isGood(outcome) : outcome.why === "cancelled";
-    if (!isPaid || this.#request.operation !== "create") return outcome;
+    if (!isPaid) return outcome;
     this.#account.begin();
     if (outcome.kind === "failed") this.#account.settle();
     return outcome;
@@ -373,14 +376,7 @@ class RunningExchange {
   /** A reply that is not read. */
   async #pass(outcome: UpstreamReply): Promise<void> {
     this.#account.settle();
-    this.#reply.head(outcome.status, outcome.headers);
-    try {
-      for await (const chunk of outcome.body) await this.#reply.write(chunk);
-    } catch {
-      this.#reply.destroy();
-      return;
-    }
-    await this.#reply.end();
+    await passReply(outcome, this.#reply);
   }
 
   async #sendFailure(failure: UpstreamFailure): Promise<void> {

@@ -1,32 +1,43 @@
-import type { Conversations, FoundRequest } from "../conversation/conversations.ts";
+import { setImmediate, setTimeout as wait } from "node:timers/promises";
+import type { Conversations, FindInput, FoundRequest } from "../conversation/conversations.ts";
+import type { WrittenBody } from "../conversation/request-writer.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { describeError } from "./describe-error.ts";
 import type { ClientRequest } from "./exchange.ts";
+import { closeMsMax } from "./limits.ts";
 
-interface FindDeps {
+export interface FindDeps {
   readonly conversations: Conversations;
   readonly onEvent: GatewayListener;
   readonly options: () => { readonly summarizer: "none" | "own"; readonly usage: "used" | "sent" };
 }
 
 /** Undefined if the request is to be passed on as it is. */
-export function findConversation(deps: FindDeps, request: ClientRequest): FoundRequest | undefined {
-  const { user, project, provider, headers, body, operation } = request;
-  if (operation === "compact" || (operation === "count" && deps.options().usage === "sent")) return undefined;
+export async function findConversation(deps: FindDeps, request: ClientRequest): Promise<FoundRequest | undefined> {
+  if (request.operation !== "create") return undefined;
+  const found = recognise(deps, request, (input) => deps.conversations.findUnlessTaken(input));
+  if (found !== "taken") return found;
+  // A client that gives up and tries again at once: its new request may come before the end of its connection.
+  await wait(closeMsMax);
+  await setImmediate();
+  return recognise(deps, request, (input) => deps.conversations.find(input));
+}
+
+/** The request of a count as it would be sent. Undefined if it is to be passed on as it is. */
+export function findCounted(deps: FindDeps, request: ClientRequest): WrittenBody | undefined {
+  if (request.operation !== "count" || deps.options().usage === "sent") return undefined;
+  return recognise(deps, request, (input) => deps.conversations.count(input));
+}
+
+function recognise<Found>(
+  { onEvent, options }: FindDeps,
+  { user, project, provider, headers, body: bytes, signal }: ClientRequest,
+  find: (input: FindInput) => Found,
+): Found | undefined {
   try {
-    const found = deps.conversations.find({
-      user,
-      project,
-      provider,
-      headers,
-      bytes: body,
-      unknown: operation === "create" ? "begin" : "ignore",
-      summarizer: deps.options().summarizer,
-    });
-    // What is counted while a reply comes must not take the conversation from it.
-    return operation === "count" && found !== undefined && found.open.running > 0 ? undefined : found;
+    return find({ user, project, provider, headers, bytes, signal, summarizer: options().summarizer });
   } catch (error) {
-    deps.onEvent({ kind: "failed-open", user, step: "recognise", message: describeError(error) });
+    onEvent({ kind: "failed-open", user, step: "recognise", message: describeError(error) });
     return undefined;
   }
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { HeldHistories, HeldOutcome } from "../conversation/held-history.ts";
-import { type ReadProvider, ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
 import { type ChargedPassDeps, passCharged } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
+import { ObservedReply } from "./observed-reply.ts";
+import type { ReadReply } from "../reply/reply-reader.ts";
 
 export interface HeldExchangeDeps extends ChargedPassDeps {
   readonly histories: HeldHistories;
@@ -99,68 +100,6 @@ function withoutThreadBeta(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { "anthropic-beta": _betas, ...others } = headers;
   const betas = readBetas(headers).filter((beta) => !beta.startsWith(threadBeta) && beta !== "");
   return betas.length === 0 ? others : { ...others, "anthropic-beta": betas.join(",") };
-}
-
-/**
- * Reads what the client gets, and settles before the client has all of it: its next request may come before the reply has
- * ended here. A reply that is not streamed is of no use to a client before its end, so it is held till then.
- */
-class ObservedReply implements ClientReply {
-  readonly #reply: ClientReply;
-  readonly #reader: ReplyReader;
-  readonly #provider: ReadProvider;
-  readonly #settle: (reply: ReadReply) => Promise<void>;
-  readonly #chunks: Uint8Array[] = [];
-  #form: "stream" | "whole" | "error" = "error";
-  #isSettled = false;
-
-  constructor(
-    reply: ClientReply,
-    { provider, settle }: { readonly provider: ReadProvider; readonly settle: (reply: ReadReply) => Promise<void> },
-  ) {
-    this.#reply = reply;
-    this.#provider = provider;
-    this.#settle = settle;
-    this.#reader = new ReplyReader(provider);
-  }
-
-  get hasBegun(): boolean {
-    return this.#reply.hasBegun;
-  }
-
-  head(status: number, headers: Record<string, string | string[]>): void {
-    const isStream = String(headers["content-type"] ?? "").includes("event-stream");
-    this.#form = status < 200 || status >= 300 ? "error" : isStream ? "stream" : "whole";
-    this.#reply.head(status, headers);
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    if (this.#form === "whole") {
-      this.#chunks.push(bytes);
-      return;
-    }
-    if (this.#form === "stream" && !this.#isSettled) await this.#take(this.#reader.take(bytes));
-    await this.#reply.write(bytes);
-  }
-
-  async end(): Promise<void> {
-    if (this.#form === "whole") {
-      const bytes = Buffer.concat(this.#chunks);
-      await this.#take(ReplyReader.readWhole(this.#provider, bytes));
-      await this.#reply.write(bytes);
-    }
-    await this.#reply.end();
-  }
-
-  destroy(): void {
-    this.#reply.destroy();
-  }
-
-  async #take(read: ReadReply | undefined): Promise<void> {
-    if (read === undefined || this.#isSettled) return;
-    this.#isSettled = true;
-    await this.#settle(read);
-  }
 }
 
 interface ThreadRefusal {

@@ -1,6 +1,12 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { forwardHeaders } from "../upstream/headers.ts";
-import { type Upstream, UpstreamBroken, type UpstreamFailure, type UpstreamRequest } from "../upstream/upstream.ts";
+import {
+  type Upstream,
+  UpstreamBroken,
+  type UpstreamFailure,
+  type UpstreamReply,
+  type UpstreamRequest,
+} from "../upstream/upstream.ts";
 import { type ErrorReplyInput, failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 
@@ -30,15 +36,20 @@ export async function passThrough(upstream: Upstream, { request, reply, refusal 
     if (!reply.hasBegun) await sendError(reply, error);
     return { kind: "broken", began: "nothing", why: outcome.why };
   }
-  reply.head(outcome.status, outcome.headers);
+  return await passReply(outcome, reply);
+}
+
+/** A reply as it is. */
+export async function passReply({ status, headers, body }: UpstreamReply, reply: ClientReply): Promise<PassOutcome> {
+  reply.head(status, headers);
   try {
-    for await (const chunk of outcome.body) await reply.write(chunk);
+    for await (const chunk of body) await reply.write(chunk);
   } catch (error) {
     reply.destroy();
     return { kind: "broken", began: "began", why: brokenWhy(error) };
   }
   await reply.end();
-  return { kind: "passed", status: outcome.status };
+  return { kind: "passed", status };
 }
 
 /** An exchange that changes nothing. */

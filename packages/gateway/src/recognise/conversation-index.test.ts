@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { ConversationIndex, type ConversationScope, scopeName, toolsName } from "./conversation-index.ts";
-import { listsMax, retryMsMax, sharedListMax } from "./limits.ts";
+import { listsMax, sharedListMax } from "./limits.ts";
 import { type ListDigests, ListDigester } from "./list-digests.ts";
 
 const unnamed: ConversationScope = {
@@ -12,6 +12,7 @@ const unnamed: ConversationScope = {
   agent: undefined,
   hasTools: false,
   toolNames: [],
+  system: undefined,
 };
 
 /** Words in lower case are the user's, in upper case the model's. */
@@ -24,23 +25,28 @@ const digest = (words: string): ListDigests =>
   );
 
 /**
- * A client's requests in order, the conversation of each. `words!`: the whole reply reached the client. `~words`: it was
- * asked later than a retry would be.
+ * Requests in order, the conversation of each. `words!`: the whole reply reached the client. `words?`: the client waits for it
+ * until its conversation is asked again. Otherwise it failed, or the client has gone. What is behind the mark is the reply, if
+ * it was read; what is before a colon is the system prompt.
  */
 function run(requests: readonly string[], scope = unnamed): string {
   const index = new ConversationIndex();
-  let now = 0;
+  const asked = new Set<string>();
   const ids = requests.map((request) => {
-    now += request.startsWith("~") ? retryMsMax + 1 : 1;
-    const digests = digest(request.replaceAll(/[~!]/g, ""));
-    const found = index.find(scope, digests, now);
+    const [, system, words = "", mark, reply = ""] = /^(?:(.*):)?([^!?]*)([!?]?)(.*)$/.exec(request) ?? [];
+    const digests = digest(words);
+    const found = index.find({ ...scope, system }, digests, (id) => asked.has(id));
     const id = found.kind === "found" ? found.id : String.fromCharCode(65 + index.size);
     if (found.kind === "new") index.put({ id, scope: scopeName(scope), tools: toolsName(scope), lists: [], tail: [] });
     const list = digests.lists.at(-1) ?? "";
     index.addList(id, list);
+    index.setSystem(id, system);
     const first = digests.replies.indexOf(true);
     index.setTail(id, first === -1 ? [] : digests.messages.slice(first));
-    if (request.endsWith("!")) index.setReplied(id, { list, at: now });
+    asked.delete(id);
+    if (mark === "!") index.setReplied(id, list);
+    if (mark === "?") asked.add(id);
+    if (reply !== "") index.setReply(id, { list, replyList: digest(`${words} ${reply}`).lists.at(-1) ?? "" });
     return id;
   });
   return ids.join("");
@@ -49,8 +55,26 @@ function run(requests: readonly string[], scope = unnamed): string {
 describe("without a name of its session, a request belongs to", () => {
   it.each([
     ["the conversation that it goes on with", ["go!", "go GONE more!", "go GONE more MORE yet!"], "AAA"],
-    ["a new one if it starts over after a whole reply", ["go!", "~go!", "~go!"], "ABC"],
-    ["the same one if it comes right after a whole reply, which got lost", ["go!", "go!", "go GONE more!"], "AAA"],
+    ["a new one if it starts over after a whole reply", ["go!", "go!", "go!"], "ABC"],
+    ["a new one if another waits for the reply to the same", ["go?", "go?", "go?"], "ABC"],
+    ["a new one also in the middle", ["a B c?", "a B c?", "a B c D e?", "a B c E f?"], "ABBA"],
+    ["a new one if it starts over with examples", ["ex OK go!", "ex OK go!", "ex OK go DONE so!"], "ABB"],
+    ["a new one if the other client waits for a reply to more", ["go!", "go GONE more?", "go ELSE more!"], "AAB"],
+    ["a new one if the other client waits and it goes back", ["go!", "go GONE more?", "go GONE other?"], "AAB"],
+    ["a new one if the other client waits and its end is there", ["a B c D e?", "s D e F g?"], "AB"],
+    [
+      "the run with the same reply, of those that began alike",
+      ["go?", "go?TWO", "go?THREE", "go TWO more?", "go THREE more?", "go ONE more?", "go TWO more TO end?"],
+      "ABCBCAB",
+    ],
+    [
+      "the run with the same system prompt, of those that began alike",
+      ["x:go!", "y:go!", "z:go!", "x:go ON more!", "z:go ON more!", "y:go ON more!"],
+      "ABCACB",
+    ],
+    ["a new one if a retry has another system prompt", ["x:go", "y:go", "y:go and", "x:go"], "ABBA"],
+    ["its own if its system prompt changes later", ["x:go!", "y:go GONE more", "z:go GONE more!"], "AAA"],
+    ["its own if its system prompt changes at a rewind", ["x:go!", "y:go GONE more!", "z:go GONE other!"], "AAA"],
     ["the same one if there was no whole reply: a retry", ["go", "go", "go!", "go GONE more!"], "AAAA"],
     ["the same one if the user added words after a failure", ["go", "go on!", "go on GONE more!"], "AAA"],
     ["the same one if the user says more before the reply", ["go!", "go aside!", "go GONE more!"], "AAA"],
@@ -82,7 +106,7 @@ describe("without a name of its session, a request belongs to", () => {
     ["its own conversation at a retry in the middle", ["go!", "go GONE more", "go GONE more!"], "AAA"],
     [
       "the longest list that it begins with at a rewind",
-      ["go!", "~go!", "go GONE more!", "go GONE more MORE yet!", "go GONE more MORE other!"],
+      ["go!", "go!", "go GONE more!", "go GONE more MORE yet!", "go GONE more MORE other!"],
       "ABBBB",
     ],
     [
@@ -101,7 +125,7 @@ describe("without a name of its session, a request belongs to", () => {
 });
 
 it("a session that is named is one conversation, also if it starts over; without tools only what goes on is", () => {
-  const requests = ["go!", "go GONE more!", "~go!", "other!"];
+  const requests = ["go!", "go GONE more!", "go!", "other!"];
   expect(run(requests, { ...unnamed, session: "s", hasTools: true, toolNames: ["read"] })).toBe("AAAA");
   expect(run(requests, { ...unnamed, session: "s" })).toBe("AAAB");
 });

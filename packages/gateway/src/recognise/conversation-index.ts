@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { listsMax, retryMsMax, sharedListMax } from "./limits.ts";
+import { listsMax, sharedListMax } from "./limits.ts";
 import type { ListDigests } from "./list-digests.ts";
 import { TailIndex } from "./tail-index.ts";
 
@@ -12,6 +12,8 @@ export interface ConversationScope {
   readonly agent: string | undefined;
   readonly hasTools: boolean;
   readonly toolNames: readonly string[];
+  /** A digest of the system prompt; undefined if it does not count, because the client names its session. */
+  readonly system: string | undefined;
 }
 
 /** What is remembered of a conversation, in memory and on disk. */
@@ -24,20 +26,27 @@ export interface KnownConversation {
   readonly lists: readonly string[];
   /** Messages at the end of its newest list. */
   readonly tail: readonly string[];
+  /** Of its newest request; undefined if it is not known. */
+  readonly system?: string | undefined;
 }
 
 /** How the conversation of a list was found. */
 export type Recognition =
-  | { readonly kind: "found"; readonly id: string; readonly by: "list" | "session" | "tail" }
+  | { readonly kind: "found"; readonly id: string; readonly by: "next" | "retry" | "list" | "session" | "tail" }
   | { readonly kind: "new" };
 
 interface IndexedConversation {
   readonly scope: string;
   readonly tools: string;
+  /** The list that it began with. */
+  first: string | undefined;
   lists: string[];
   tail: string[];
-  /** When the client got the whole reply to the newest list; undefined if it has none, or if that is not known. */
-  repliedAt: number | undefined;
+  system: string | undefined;
+  /** Whether the client has the whole reply to the newest list, as far as is known. */
+  isReplied: boolean;
+  /** The newest list with its reply, if that was read. */
+  replyList: string | undefined;
   /** Grows with each list: the conversation with the largest was asked last. */
   askedAt: number;
 }
@@ -46,13 +55,20 @@ interface IndexedConversation {
  * Finds the conversation that a list of messages belongs to. In this order:
  *
  *   next      the list is what the conversation waits for: its newest list and one reply more; or a retry, which is the same list
- *             again, or with more of the user, if the client has no whole reply to it, or has had it for a moment only. The
- *             conversation that was asked last wins
- *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind. But a whole list that holds
- *             no reply, without a name of a session, begins a conversation: the client starts over with words that it used before
+ *             again, or with more of the user, if its client has no whole reply and waits for none. Of several, the one whose
+ *             reply it is, then one with the same system prompt, then the one that was asked last
+ *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind
  *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it.
  *             Not without tools: titles and summaries of one session have nothing to do with each other
  *   tail      otherwise: the list holds the conversation's last messages, in a row: the client compacted it
+ *
+ * A client that names no session may have many runs that begin alike. So then
+ *
+ *   - while its client waits for a reply, a conversation gets only what is next: one that waits does not try again, go back or
+ *     compact, so it is another run
+ *   - a list that a conversation began with, or that holds no reply, begins one, unless it is a retry
+ *   - a list without a reply is of a conversation with the same system prompt only. Later the prompt may change: many clients
+ *     write the date or the state of the project into it
  */
 export class ConversationIndex {
   readonly #known = new Map<string, IndexedConversation>();
@@ -66,56 +82,106 @@ export class ConversationIndex {
     return this.#known.size;
   }
 
-  find(scope: ConversationScope, digests: ListDigests, now: number): Recognition {
-    const { messages } = digests;
+  /** `isAsked`: whether a client waits for a reply of the conversation. */
+  find(scope: ConversationScope, digests: ListDigests, isAsked: (id: string) => boolean): Recognition {
     const name = scopeName(scope);
-    const { next, rewound } = this.#findList(name, digests, now);
-    const isStart = scope.session === undefined && !digests.replies.includes(true);
-    if (next === undefined && rewound?.isWhole === true && isStart) return { kind: "new" };
-    const byList = next ?? rewound?.id;
-    if (byList !== undefined) return { kind: "found", id: byList, by: "list" };
+    const isFree = (id: string): boolean => scope.session !== undefined || !isAsked(id);
+    const request: ListRequest = { scope, name, digests, isStart: !digests.replies.includes(true), isFree };
+    const next = this.#findNext(request);
+    if (next !== undefined) return { kind: "found", ...next };
+    const rewound = this.#findRewound(request);
+    if (rewound !== undefined) return rewound;
     if (scope.session !== undefined && scope.hasTools) {
       const id = this.#idBySession.get(`${name} ${toolsName(scope)}`);
       return id === undefined ? { kind: "new" } : { kind: "found", id, by: "session" };
     }
-    const id = this.#tails.find({ scope: name, messages });
-    return id === undefined ? { kind: "new" } : { kind: "found", id, by: "tail" };
+    const id = this.#tails.find({ scope: name, messages: digests.messages });
+    return id === undefined || !isFree(id) ? { kind: "new" } : { kind: "found", id, by: "tail" };
   }
 
-  /** `next`: the conversation that waits for this list. `rewound`: the one with the longest list that is its beginning. */
-  #findList(scope: string, { lists, replies }: ListDigests, now: number): FoundLists {
-    let next: string | undefined;
-    let rewound: FoundLists["rewound"];
+  /** The conversation that waits for this list. */
+  #findNext(request: ListRequest): { readonly id: string; readonly by: "next" | "retry" } | undefined {
+    const { lists, replies } = request.digests;
+    let best: { readonly id: string; readonly by: "next" | "retry"; readonly rank: readonly number[] } | undefined;
     /** Replies behind the list that is looked for. */
     let repliesBehind = 0;
-    for (let at = lists.length - 1; at >= 0 && (repliesBehind < 2 || rewound === undefined); at -= 1) {
-      const list = lists[at] ?? "";
-      const ids = list === "" ? undefined : this.#idsByList.get(`${scope} ${list}`)?.split(" ");
-      if (ids?.[0] !== undefined) rewound ??= { id: ids[0], isWhole: list === lists.at(-1) };
-      for (const id of ids ?? [])
-        if (this.#isNext(id, { list, repliesBehind, now }) && this.#askedAt(id) > this.#askedAt(next)) next = id;
+    for (let at = lists.length - 1; at >= 0 && repliesBehind < 2; at -= 1) {
+      for (const { id, known } of this.#withList(request, at)) {
+        if (known.lists.at(-1) !== lists[at]) continue;
+        const by = repliesBehind === 1 ? "next" : "retry";
+        if (by === "retry" && !this.#isRetry(id, known, request)) continue;
+        const rank = [
+          by === "retry" ? 1 : rankReply(known, lists.slice(at + 1)),
+          isSameSystem(known, request) ? 1 : 0,
+          request.isFree(id) ? 1 : 0,
+          known.askedAt,
+        ];
+        if (best === undefined || compareRanks(rank, best.rank) > 0) best = { id, by, rank };
+      }
       if (replies[at] === true && replies[at - 1] !== true) repliesBehind += 1;
     }
-    return { next, rewound };
+    return best;
   }
 
-  #isNext(
-    id: string,
-    { list, repliesBehind, now }: { readonly list: string; readonly repliesBehind: number; readonly now: number },
-  ): boolean {
+  #isRetry(id: string, known: IndexedConversation, request: ListRequest): boolean {
+    return !known.isReplied && request.isFree(id) && (!request.isStart || isSameSystem(known, request));
+  }
+
+  /** By the longest list that is the beginning of this one. Undefined if there is none. */
+  #findRewound(request: ListRequest): Recognition | undefined {
+    const { lists } = request.digests;
+    const isUnnamed = request.scope.session === undefined;
+    for (let at = lists.length - 1; at >= 0; at -= 1) {
+      const all = this.#withList(request, at);
+      if (all.length === 0) continue;
+      const isWhole = lists[at] === lists.at(-1);
+      const fitting = all.filter(
+        ({ id, known }) =>
+          request.isFree(id) &&
+          !(isUnnamed && isWhole && (request.isStart || known.first === lists[at])) &&
+          !(isUnnamed && request.isStart && !isSameSystem(known, request)),
+      );
+      // One that has not gone elsewhere from there: a crash may have lost its later lists.
+      const found =
+        fitting.find(({ known }) => known.lists.at(-1) === lists[at]) ??
+        fitting.find(({ known }) => isSameSystem(known, request)) ??
+        fitting[0];
+      return found === undefined ? { kind: "new" } : { kind: "found", id: found.id, by: "list" };
+    }
+    return undefined;
+  }
+
+  /** The conversations that were asked with the list up to a message; the newest first. */
+  #withList({ name, digests }: Pick<ListRequest, "name" | "digests">, at: number): readonly IdentifiedConversation[] {
+    const list = digests.lists[at] ?? "";
+    const ids = list === "" ? undefined : this.#idsByList.get(`${name} ${list}`);
+    return (ids?.split(" ") ?? []).flatMap((id) => {
+      const known = this.#known.get(id);
+      return known === undefined ? [] : [{ id, known }];
+    });
+  }
+
+  /** The conversation whose newest list is the longest beginning of this one; of several, the one that was asked last. */
+  findNewest(scope: ConversationScope, digests: ListDigests): string | undefined {
+    const request = { name: scopeName(scope), digests };
+    for (let at = digests.lists.length - 1; at >= 0; at -= 1) {
+      const newest = this.#withList(request, at).filter(({ known }) => known.lists.at(-1) === digests.lists[at]);
+      if (newest.length > 0) return newest.reduce((a, b) => (b.known.askedAt > a.known.askedAt ? b : a)).id;
+    }
+    return undefined;
+  }
+
+  /** Whether other conversations were asked with the newest list of this one. */
+  isShared(id: string): boolean {
     const known = this.#known.get(id);
-    if (known === undefined || known.lists.at(-1) !== list || repliesBehind > 1) return false;
-    return repliesBehind === 1 || known.repliedAt === undefined || now - known.repliedAt <= retryMsMax;
-  }
-
-  #askedAt(id: string | undefined): number {
-    return id === undefined ? -1 : (this.#known.get(id)?.askedAt ?? -1);
+    return this.#idsByList.get(`${known?.scope} ${known?.lists.at(-1)}`)?.includes(" ") === true;
   }
 
   /** Adds a conversation, or replaces what is known of it. */
-  put({ id, scope, tools, lists, tail }: KnownConversation): void {
+  put({ id, scope, tools, lists, tail, system }: KnownConversation): void {
     this.remove(id);
-    this.#known.set(id, { scope, tools, lists: [], tail: [], repliedAt: undefined, askedAt: 0 });
+    const empty = { first: undefined, lists: [], tail: [], isReplied: false, replyList: undefined, askedAt: 0 };
+    this.#known.set(id, { ...empty, scope, tools, system });
     this.#idBySession.set(`${scope} ${tools}`, id);
     for (const list of lists) this.addList(id, list);
     this.setTail(id, tail);
@@ -125,7 +191,9 @@ export class ConversationIndex {
   addList(id: string, list: string): void {
     const known = this.#known.get(id);
     if (known === undefined || list === "") return;
-    known.repliedAt = undefined;
+    known.first ??= list;
+    known.isReplied = false;
+    known.replyList = undefined;
     known.askedAt = this.#asked += 1;
     if (known.lists.at(-1) === list) return;
     known.lists.push(list);
@@ -136,9 +204,20 @@ export class ConversationIndex {
   }
 
   /** The client has the whole reply to a list. Only the newest list counts. */
-  setReplied(id: string, { list, at }: { readonly list: string; readonly at: number }): void {
+  setReplied(id: string, list: string): void {
     const known = this.#known.get(id);
-    if (known?.lists.at(-1) === list) known.repliedAt = at;
+    if (known?.lists.at(-1) === list) known.isReplied = true;
+  }
+
+  /** What the reply to a list says: the list with it. Only the newest list counts. */
+  setReply(id: string, { list, replyList }: { readonly list: string; readonly replyList: string }): void {
+    const known = this.#known.get(id);
+    if (known?.lists.at(-1) === list) known.replyList = replyList;
+  }
+
+  setSystem(id: string, system: string | undefined): void {
+    const known = this.#known.get(id);
+    if (known !== undefined) known.system = system;
   }
 
   setTail(id: string, messages: readonly string[]): void {
@@ -186,17 +265,40 @@ export class ConversationIndex {
   }
 }
 
-interface FoundLists {
-  readonly next: string | undefined;
-  readonly rewound: { readonly id: string; readonly isWhole: boolean } | undefined;
+interface ListRequest {
+  readonly scope: ConversationScope;
+  readonly name: string;
+  readonly digests: ListDigests;
+  /** Whether the list holds no reply. */
+  readonly isStart: boolean;
+  /** Whether the conversation may get a list that is not its next. */
+  readonly isFree: (id: string) => boolean;
 }
 
-const toKnown = (id: string, { scope, tools, lists, tail }: IndexedConversation): KnownConversation => ({
+interface IdentifiedConversation {
+  readonly id: string;
+  readonly known: IndexedConversation;
+}
+
+/** Of a conversation whose newest list is followed by these: whether the reply is its own. */
+const rankReply = ({ replyList }: IndexedConversation, listsBehind: readonly string[]): number =>
+  replyList === undefined ? 1 : listsBehind.includes(replyList) ? 2 : 0;
+
+const isSameSystem = ({ system }: IndexedConversation, { scope }: ListRequest): boolean =>
+  system === undefined || scope.system === undefined || system === scope.system;
+
+function compareRanks(one: readonly number[], other: readonly number[]): number {
+  const at = one.findIndex((rank, index) => rank !== other[index]);
+  return at === -1 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
+}
+
+const toKnown = (id: string, { scope, tools, lists, tail, system }: IndexedConversation): KnownConversation => ({
   id,
   scope,
   tools,
   lists,
   tail,
+  ...(system === undefined ? {} : { system }),
 });
 
 /** Short, because it is part of every key. */
@@ -216,6 +318,8 @@ export const scopeName = (scope: ConversationScope): string =>
 
 export const toolsName = ({ toolNames }: Pick<ConversationScope, "toolNames">): string =>
   shorten(JSON.stringify(toolNames.toSorted()));
+
+export const systemName = (system: string | object): string => shorten(JSON.stringify(system));
 
 const shorten = (text: string): string => hash("sha256", text, "hex").slice(0, nameChars);
 

@@ -1,11 +1,8 @@
 /** Lists by which a conversation is found again: a retry asks with the newest one, a rewind with one of the last turns'. */
 export const listsMax = 64;
 
-/** Conversations with the very same list that are told apart: a script that is run again and again. The newest are kept. */
-export const sharedListMax = 8;
-
-/** A client that sends the same list again so soon after its whole reply has not got it: the SDKs wait up to 8 seconds before a retry. */
-export const retryMsMax = 10_000;
+/** Conversations with the very same list that are told apart: runs of one task side by side, or a script that is run again and again. The newest are kept. */
+export const sharedListMax = 64;
 
 /** Messages at the end of a list by which it is found after its client has compacted it: what clients keep is a few rounds. */
 export const tailMessagesMax = 12;

@@ -46,6 +46,14 @@ export class ListDigester {
     return { messages, lists, replies };
   }
 
+  /** Of a list with more messages behind it. */
+  extend(list: string, values: readonly JsonObject[]): string {
+    return values.reduce((before, value) => {
+      const { digest: message } = this.#read(value);
+      return message === "" ? before : digest(`${before} ${message}`);
+    }, list);
+  }
+
   #read(value: JsonObject): ReadMessage {
     const known = this.#readByValue.get(value);
     if (known !== undefined) return known;

@@ -1,3 +1,4 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { ReplyAssembly } from "palimpsest/internal/model/anthropic/reply-assembly";
 import {
   field,
@@ -22,22 +23,20 @@ export interface ReadReply {
   readonly kind: "added" | "compacted";
 }
 
-/** APIs whose clients may go on from a reply by its id. */
-export type ReadProvider = "anthropic" | "openai-responses";
-
 /**
  * Reads a reply from the bytes that the client gets. Returns nothing for a reply that was cut off, refused or failed: no
  * client can continue from it.
  */
 export class ReplyReader {
-  readonly #provider: ReadProvider;
+  readonly #provider: Provider;
   readonly #splitter = new EventSplitter();
   readonly #message = new MessageEvents();
+  readonly #chat = new ChatChunks();
   #held: Buffer[] = [];
   #heldBytes = 0;
   #reply: ReadReply | undefined;
 
-  constructor(provider: ReadProvider) {
+  constructor(provider: Provider) {
     this.#provider = provider;
   }
 
@@ -62,10 +61,19 @@ export class ReplyReader {
   }
 
   /** A reply that is not streamed. */
-  static readWhole(provider: ReadProvider, bytes: Uint8Array): ReadReply | undefined {
+  static readWhole(provider: Provider, bytes: Uint8Array): ReadReply | undefined {
     const reply = tryParseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
     if (!isObject(reply)) return undefined;
-    return provider === "anthropic" ? readMessage(reply) : readResponse(reply);
+    return readWholeByProvider[provider](reply);
+  }
+
+  /** The events of a stream, or the one object of a reply that is not streamed. */
+  static readEvents(provider: Provider, events: readonly JsonObject[]): readonly JsonObject[] {
+    const reader = new ReplyReader(provider);
+    for (const event of events) reader.#takeObject(event);
+    const [first] = events;
+    const read = reader.#reply ?? (first === undefined ? undefined : readWholeByProvider[provider](first));
+    return read?.elements ?? [];
   }
 
   #takeEvent(bytes: Buffer): void {
@@ -73,8 +81,12 @@ export class ReplyReader {
     if (this.#provider === "openai-responses" && !lastEvents.some((name) => bytes.includes(name))) return;
     const data = readEventData(bytes, this.#splitter);
     const event = data === undefined ? undefined : tryParseJson(data.text);
-    if (!isObject(event)) return;
+    if (isObject(event)) this.#takeObject(event);
+  }
+
+  #takeObject(event: JsonObject): void {
     if (this.#provider === "anthropic") this.#reply ??= this.#message.take(event);
+    else if (this.#provider === "openai-chat") this.#reply ??= this.#chat.take(event);
     else if (lastEvents.includes(textField(event, "type") ?? "")) {
       const response = field(event, "response");
       if (isObject(response)) this.#reply ??= readResponse(response);
@@ -127,6 +139,51 @@ function readResponse(response: JsonObject): ReadReply | undefined {
   if (id === "" || (status !== "completed" && status !== "incomplete")) return undefined;
   return { id, elements: listField(response, "output").filter(isObject), kind: "added" };
 }
+
+/** A chat completion, chunk by chunk. Only its first choice is read. */
+class ChatChunks {
+  #text = "";
+  readonly #calls: { id: string; name: string; json: string }[] = [];
+
+  take(chunk: JsonObject): ReadReply | undefined {
+    const choice = listField(chunk, "choices").find(isObject);
+    const delta = choice === undefined ? undefined : field(choice, "delta");
+    if (choice === undefined || !isObject(delta)) return undefined;
+    this.#text += textField(delta, "content") ?? "";
+    for (const piece of listField(delta, "tool_calls").filter(isObject)) this.#takeCall(piece);
+    if (textField(choice, "finish_reason") === undefined) return undefined;
+    const calls = this.#calls.filter(isObject).map(({ id, name, json }) => {
+      return { id, type: "function", function: { name, arguments: json } };
+    });
+    return readChat({ ...chunk, choices: [{ message: { content: this.#text, tool_calls: calls } }] });
+  }
+
+  #takeCall(piece: JsonObject): void {
+    const index = field(piece, "index");
+    const called = field(piece, "function");
+    const call = (this.#calls[typeof index === "number" ? index : 0] ??= { id: "", name: "", json: "" });
+    call.id ||= textField(piece, "id") ?? "";
+    if (!isObject(called)) return;
+    call.name ||= textField(called, "name") ?? "";
+    call.json += textField(called, "arguments") ?? "";
+  }
+}
+
+function readChat(completion: JsonObject): ReadReply | undefined {
+  const choice = listField(completion, "choices").find(isObject);
+  const message = choice === undefined ? undefined : field(choice, "message");
+  if (!isObject(message)) return undefined;
+  const { content = null } = message;
+  const calls = listField(message, "tool_calls");
+  const element = { role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls: [...calls] }) };
+  return { id: textField(completion, "id") ?? "", elements: [element], kind: "added" };
+}
+
+const readWholeByProvider: Readonly<Record<Provider, (reply: JsonObject) => ReadReply | undefined>> = {
+  anthropic: readMessage,
+  "openai-chat": readChat,
+  "openai-responses": readResponse,
+};
 
 function toObject(value: object): JsonObject {
   const json = parseJson(JSON.stringify(value));

@@ -1,0 +1,83 @@
+import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
+import type { Conversations, FoundRequest } from "../conversation/conversations.ts";
+import type { ClientReply, ClientRequest } from "./exchange.ts";
+
+/**
+ * Reads what the client gets, and settles before the client has all of it: its next request may come before the reply has
+ * ended here. A reply that is not streamed is of no use to a client before its end, so it is held till then.
+ */
+export class ObservedReply implements ClientReply {
+  readonly #reply: ClientReply;
+  readonly #reader: ReplyReader;
+  readonly #provider: Provider;
+  readonly #settle: (reply: ReadReply) => Promise<void>;
+  readonly #chunks: Uint8Array[] = [];
+  #form: "stream" | "whole" | "error" = "error";
+  #isSettled = false;
+
+  constructor(
+    reply: ClientReply,
+    { provider, settle }: { readonly provider: Provider; readonly settle: (reply: ReadReply) => Promise<void> },
+  ) {
+    this.#reply = reply;
+    this.#provider = provider;
+    this.#settle = settle;
+    this.#reader = new ReplyReader(provider);
+  }
+
+  get hasBegun(): boolean {
+    return this.#reply.hasBegun;
+  }
+
+  head(status: number, headers: Record<string, string | string[]>): void {
+    const isStream = String(headers["content-type"] ?? "").includes("event-stream");
+    this.#form = status < 200 || status >= 300 ? "error" : isStream ? "stream" : "whole";
+    this.#reply.head(status, headers);
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#form === "whole") {
+      this.#chunks.push(bytes);
+      return;
+    }
+    if (this.#form === "stream" && !this.#isSettled) await this.#take(this.#reader.take(bytes));
+    await this.#reply.write(bytes);
+  }
+
+  async end(): Promise<void> {
+    if (this.#form === "whole") {
+      const bytes = Buffer.concat(this.#chunks);
+      await this.#take(ReplyReader.readWhole(this.#provider, bytes));
+      await this.#reply.write(bytes);
+    }
+    await this.#reply.end();
+  }
+
+  destroy(): void {
+    this.#reply.destroy();
+  }
+
+  async #take(read: ReadReply | undefined): Promise<void> {
+    if (read === undefined || this.#isSettled) return;
+    this.#isSettled = true;
+    await this.#settle(read);
+  }
+}
+
+/** If other conversations have the same list, the reply tells which of them a client goes on with. */
+export function observeShared(
+  { conversations }: { readonly conversations: Conversations },
+  { request: { provider }, reply, found }: SharedRequest,
+): ClientReply {
+  if (!conversations.isShared(found)) return reply;
+  const settle = async ({ elements }: ReadReply): Promise<void> =>
+    conversations.noteReply(found, { provider, elements });
+  return new ObservedReply(reply, { provider, settle });
+}
+
+interface SharedRequest {
+  readonly request: ClientRequest;
+  readonly reply: ClientReply;
+  readonly found: FoundRequest;
+}
