@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "palimpsest/internal/schema/json";
+import { type JsonObject, parseJson } from "palimpsest/internal/schema/json";
 import { RequestBody } from "../body/request-body.ts";
+import type { FieldChanges } from "../body/write-body.ts";
 import type { WrittenMessage } from "palimpsest/internal/context/sync/write-outgoing";
 import { CacheMarks, type EditedMarks } from "./cache-marks.ts";
 
@@ -10,8 +11,17 @@ const marked = { role: "user", content: [{ type: "text", text: "Fix.", cache_con
 
 function marksFor(fields: JsonObject): object {
   const body = RequestBody.read(Buffer.from(JSON.stringify({ messages: [user], ...fields })), { list: "messages" });
-  return body === undefined ? expect.unreachable() : new CacheMarks().missing(body);
+  return body === undefined ? expect.unreachable() : toValues(new CacheMarks().missing(body));
 }
+
+/** A text that became a block is given as bytes. */
+const toValues = (fields: FieldChanges | undefined): object =>
+  Object.fromEntries(
+    Object.entries(fields ?? {}).map(([name, value]) => [
+      name,
+      value instanceof Uint8Array ? parseJson(Buffer.from(value).toString()) : value,
+    ]),
+  );
 
 describe("marks that a client left out", () => {
   it("are set at the end of the list and of the system prompt", () => {
@@ -92,7 +102,7 @@ describe("marks of a list that was edited", () => {
     const tools = [{ name: "read", cache_control: mark }];
     const found = editedWith({ tools, system: blocks.slice(1) }).marks;
     expect(found).toMatchObject({ fields: {}, tools: "dropped" });
-    expect(editedWith({ system: "You fix." }).marks?.fields).toEqual({
+    expect(toValues(editedWith({ system: "You fix." }).marks?.fields)).toEqual({
       system: [text("You fix.", { cache_control: mark })],
     });
     expect(editedWith({ tools }).marks?.tools).toBe("kept");

@@ -125,8 +125,20 @@ function systemMark(body: RequestBody, marks: readonly JsonObject[]): FieldChang
     marks.some((one) => field(one, "ttl") !== undefined);
   if (last === undefined || setsItsOwn || marks.length >= cacheMarksMax - 1 || (textField(last, "text") ?? "") === "")
     return {};
-  return { system: [...blocks.slice(0, -1), { ...last, cache_control: mark }] };
+  if (typeof system === "string") return { system: markText(body.fieldBytes("system")) };
+  const at = isArray(system) ? system.lastIndexOf(last) : -1;
+  return isArray(system) ? { system: system.with(at, { ...last, cache_control: mark }) } : {};
 }
+
+/** A text becomes a block: with its own bytes, because what is no character would be another one else. */
+const markText = (text: Buffer | undefined): Buffer | undefined =>
+  text === undefined
+    ? undefined
+    : Buffer.concat([
+        Buffer.from('[{"type":"text","text":'),
+        text,
+        Buffer.from(`,"cache_control":${JSON.stringify(mark)}}]`),
+      ]);
 
 const readBlocks = (value: Json | undefined): readonly JsonObject[] => (isArray(value) ? value : []).filter(isObject);
 

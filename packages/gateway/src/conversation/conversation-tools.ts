@@ -1,15 +1,7 @@
 import type { ToolOption } from "palimpsest/internal/context/inputs";
-import {
-  isArray,
-  isObject,
-  type Json,
-  type JsonObject,
-  listField,
-  textField,
-  wellFormedJson,
-} from "palimpsest/internal/schema/json";
+import { isArray, isObject, type Json, type JsonObject, listField, textField } from "palimpsest/internal/schema/json";
 import type { BodyElement } from "../body/body-element.ts";
-import { type FieldChanges, writeElement } from "../body/write-body.ts";
+import { type FieldChanges, writeElement, writeValue } from "../body/write-body.ts";
 import { additionalTools, toolName } from "../recognise/read-identity.ts";
 import type { FixedPart } from "./fixed-part.ts";
 import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
@@ -95,12 +87,15 @@ export class ConversationTools {
     return own.filter(({ definition }) => !names.has(definition.name));
   }
 
-  /** What the request has instead of the client's field. `choice`: which tool the model has to call. */
+  /**
+   * What the request has instead of the client's field: its own bytes, and what is added. `choice`: which tool the model has
+   * to call.
+   */
   field(
-    { tools, lead }: ClientTools,
+    { tools, lead, bytes }: ClientTools & { readonly bytes: Buffer | undefined },
     { choice, marks }: { readonly choice: Json | undefined; readonly marks: MarkUse },
   ): FieldChanges {
-    if (!isArray(tools) || tools.length === 0 || !this.#canHideCalls) return {};
+    if (bytes === undefined || !isArray(tools) || tools.length === 0 || !this.#canHideCalls) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
     const known = this.#encoded;
     if (known?.tools !== tools || known.forced !== forced || known.marks !== marks) {
@@ -109,7 +104,7 @@ export class ConversationTools {
       const marked = this.#deferral?.mark(tools, forced) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
       const written = marks === "kept" ? all : all.map(withoutMark);
-      this.#encoded = { tools, forced, marks, bytes: Buffer.from(wellFormedJson(written)) };
+      this.#encoded = { tools, forced, marks, bytes: writeValue({ bytes, value: tools }, written) };
     }
     return this.#encoded === undefined ? {} : { tools: this.#encoded.bytes };
   }

@@ -73,7 +73,7 @@ export class RequestWriter<P extends Provider> {
     const binding = bindThinking(body);
     const tools = body.field("tools");
     const lead = this.#tools.lead(list.lead, tools);
-    const clientTools = { tools, lead: list.lead.map(({ value }) => value) };
+    const clientTools = { tools, bytes: body.fieldBytes("tools"), lead: list.lead.map(({ value }) => value) };
     const fields = {
       ...this.#tools.field(clientTools, { choice: body.field("tool_choice"), marks: toolMarks }),
       ...binding.fields,
