@@ -91,7 +91,7 @@ function write(provider: Provider, text: string): string {
   const list = readClientList(format, body);
   const reduction = { recall: "on", memory: "off", deferTools: "off", cacheMarks: "added" } as const;
   const tools = new ConversationTools(format, { provider, reduction, now: () => 0 });
-  const request = { params: { messages: [] }, betas: [], maxTokens: 1_000_000 };
+  const request = { params: { model: "", max_tokens: 1, messages: [] }, betas: [], maxTokens: 1_000_000 };
   const { bytes } = new RequestWriter<Provider>({ provider, reduction }, tools).write({
     body,
     list,

@@ -101,7 +101,9 @@ describe("a new value of a field", () => {
       `{"t":[ {"n":9223372036854775807, "10":1.0,"2":-0,"m":true} , {"n":"\\ud800","m":true} ]${rest}`,
     );
     expect(
-      write("t", (value) => list(value).map((one, at) => (at === 0 && isObject(one) ? { n: one["n"] ?? 0, 2: -0 } : one))),
+      write("t", (value) =>
+        list(value).map((one, at) => (at === 0 && isObject(one) ? { n: one["n"] ?? 0, 2: -0 } : one)),
+      ),
     ).toBe(`{"t":[ {"n":9223372036854775807,"2":-0} , {"n":"\\ud800"} ]${rest}`);
     expect(write("o", () => ({ x: 1 }))).toContain('"o":{ "x":1}');
   });

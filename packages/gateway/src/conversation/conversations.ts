@@ -11,6 +11,7 @@ import { readIdentity } from "../recognise/read-identity.ts";
 import { readClientList } from "./client-list.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import { GatewayConversation, type ReductionOptions } from "./gateway-conversation.ts";
+import { RefusedAdditions } from "./refused-additions.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { guessBytes, guessesMax, idleMs, openMax } from "./limits.ts";
 import { wireFormats } from "./wire-format.ts";
@@ -80,9 +81,11 @@ export class Conversations implements GatewayState {
     "openai-responses": new ListDigester("openai-responses"),
   };
   readonly #timer: NodeJS.Timeout;
+  readonly #refused: RefusedAdditions;
 
   constructor(deps: ConversationsDeps) {
     this.#deps = deps;
+    this.#refused = new RefusedAdditions(deps.now);
     this.#timer = setInterval(() => void this.#closeIdle(), idleMs / 2);
     this.#timer.unref();
   }
@@ -173,6 +176,7 @@ export class Conversations implements GatewayState {
         client: facts?.client,
         toolUse: toolBook === undefined ? undefined : { book: toolBook, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
+        refused: this.#refused,
         onEvent: (event) => onEvent?.(id, event),
         summarizer,
       }),

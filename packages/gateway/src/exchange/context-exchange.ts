@@ -6,7 +6,7 @@ import { HeldHistories } from "../conversation/held-history.ts";
 import type { HeldLog } from "../conversation/held-log.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
-import { usageField } from "../conversation/usage-chunk.ts";
+import { type Addition, findNamed } from "../conversation/refused-additions.ts";
 import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
@@ -111,6 +111,8 @@ class RunningExchange {
   #ownTools: ReadonlySet<string> = new Set();
   /** Not the replies to the client's own request: the context has not asked for them. */
   #isRecorded = true;
+  /** Of the request that was sent last. */
+  #additions: readonly Addition[] = [];
 
   constructor(deps: WholeExchangeDeps, { request, reply, found }: ExchangeInput) {
     this.#deps = deps;
@@ -181,17 +183,18 @@ class RunningExchange {
       const { bytes, reply } = await holdReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
       const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
-      const namesUsage = bytes.includes(usageField);
-      if (outcome.status === 422 && !namesUsage) return reply;
+      const named = findNamed(bytes.toString("utf8"), this.#additions);
+      if (outcome.status === 422 && named === undefined) return reply;
       try {
-        if (namesUsage && conversation.leaveOutUsage(this.#body)) {
+        if (named !== undefined) {
+          conversation.leaveOut(this.#body, { addition: named, sign: "named" });
           prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
           continue;
         }
         const error = { status: outcome.status, body: tryParseJson(bytes.toString("utf8")) ?? bytes.toString("utf8") };
         const isPlainer =
           tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
-        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(outcome.status);
+        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(outcome.status, prepared);
         prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
@@ -202,6 +205,7 @@ class RunningExchange {
   async #send(prepared: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
+    this.#additions = prepared.additions;
     const headers = addBetas(askForPlainReply(forwardHeaders(this.#request.headers)), prepared.betas);
     const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
     return this.#begin(outcome);
@@ -222,17 +226,24 @@ class RunningExchange {
     return await this.#sendUnchanged();
   }
 
-  /** If the client's own request is refused too, the mistake is the client's. */
-  async #sendRefused(status: number): Promise<UpstreamReply | UpstreamFailure> {
+  /**
+   * If the client's own request is refused too, the mistake is the client's. If it is taken, something was refused that was
+   * added to its messages: one addition after the other is left out, until requests are taken.
+   */
+  async #sendRefused(status: number, refused: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const outcome = await this.#sendUnchanged();
     if (outcome.kind === "reply" && outcome.status !== status)
       this.#tellFailure("refused", new OwnFailure(`status ${status}`));
+    const [suspect] = refused.untouched ? refused.additions : [];
+    if (outcome.kind === "reply" && isGood(outcome) && suspect !== undefined)
+      this.#open.conversation.leaveOut(this.#body, { addition: suspect, sign: "guessed" });
     return outcome;
   }
 
   async #sendUnchanged(): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal, body } = this.#request;
     this.#isRecorded = false;
+    this.#additions = [];
     this.#account.sentOwn();
     const headers = askForPlainReply(forwardHeaders(this.#request.headers));
     return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
@@ -358,7 +369,7 @@ class RunningExchange {
       provider,
       ownTools: this.#ownTools,
       usage: usageChange(provider, report),
-      usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
+      usageChunk: this.#additions.includes("usage") ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);
         this.#account.take(event);
