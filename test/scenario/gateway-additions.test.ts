@@ -73,3 +73,73 @@ describe("an addition that an upstream does not know", () => {
     expect(failures()).toHaveLength(refused.length);
   });
 });
+
+describe("an upstream that compresses its replies although it is asked not to", () => {
+  const call = { type: "tool_use", id: "toolu_1", name: "recall", input: { query: "gauge" } };
+  const message = (content: object, stop_reason: string) => ({
+    ...{ id: "msg_1", type: "message", role: "assistant", model, content: [content], stop_reason, stop_sequence: null },
+    usage: { input_tokens: 10, output_tokens: 5 },
+  });
+  const replies = [message(call, "tool_use"), message({ type: "text", text: "Red." }, "end_turn")];
+  const toEvents = ({ content, stop_reason, usage, ...rest }: (typeof replies)[number]): string =>
+    [
+      { type: "message_start", message: { ...rest, content: [], stop_reason: null, usage } },
+      ...content.flatMap((block) => {
+        const isCall = "input" in block;
+        const delta = isCall
+          ? { type: "input_json_delta", partial_json: JSON.stringify(block.input) }
+          : { type: "text_delta", text: "Red." };
+        const empty = isCall ? { ...block, input: {} } : { ...block, text: "" };
+        return [
+          { type: "content_block_start", index: 0, content_block: empty },
+          { type: "content_block_delta", index: 0, delta },
+          { type: "content_block_stop", index: 0 },
+        ];
+      }),
+      { type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 5 } },
+      { type: "message_stop" },
+    ]
+      .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      .join("");
+  const encoders = {
+    gzip: gzipSync,
+    deflate: deflateSync,
+    "deflate without its head": deflateRawSync,
+    br: brotliCompressSync,
+    zstd: zstdCompressSync,
+    "gzip, br": (bytes: Buffer) => brotliCompressSync(gzipSync(bytes)),
+  } as const;
+  const messages = [{ role: "user", content: "Which gauge?" }];
+
+  it.each(
+    (["stream", "whole"] as const).flatMap((form) =>
+      Object.entries(encoders).map(([name, encode]) => [form, name, encode] as const),
+    ),
+  )("has its own calls answered, and the client sees none (%s, %s)", async (form, name, encode) => {
+    let asked = 0;
+    await open({
+      answer: async () => {
+        const reply = replies[asked++] ?? replies[1];
+        const text = reply === undefined ? "" : form === "stream" ? toEvents(reply) : JSON.stringify(reply);
+        return new Response(new Uint8Array(encode(Buffer.from(text))), {
+          headers: {
+            "content-type": form === "stream" ? "text/event-stream" : "application/json",
+            "content-encoding": name.replace(/ without.*/, ""),
+          },
+        });
+      },
+    });
+    const text = await post({ ...base, messages, stream: form === "stream" });
+    expect([text.includes("Red."), text.includes("recall")]).toEqual([true, false]);
+    expect(world.traffic).toHaveLength(2);
+    expect(failures()).toEqual([]);
+  });
+
+  it("in a way that can't be undone is not offered tools of ours again", async () => {
+    const headersSent = { "content-type": "application/json", "content-encoding": "compress" };
+    await open({ answer: async () => new Response("?", { headers: headersSent }) });
+    await talk(["One"]);
+    const offered = world.traffic.map(({ body }) => JSON.stringify(body["tools"]).includes("recall"));
+    expect(offered).toEqual([true, false]);
+  });
+});

@@ -7,7 +7,8 @@ import { ConversationLog } from "../../../packages/gateway/src/conversation/conv
 import type { ReductionOptions } from "../../../packages/gateway/src/conversation/gateway-conversation.ts";
 import { HeldLog } from "../../../packages/gateway/src/conversation/held-log.ts";
 import { ToolBook } from "../../../packages/gateway/src/conversation/tool-book.ts";
-import { contextExchange, type ExchangeOptions } from "../../../packages/gateway/src/exchange/context-exchange.ts";
+import { contextExchange } from "../../../packages/gateway/src/exchange/context-exchange.ts";
+import type { ExchangeOptions } from "../../../packages/gateway/src/exchange/exchange.ts";
 import { serveGateway } from "../../../packages/gateway/src/http/serve-gateway.ts";
 import type { GatewayEvent } from "../../../packages/gateway/src/operate/gateway-event.ts";
 import type { Store } from "../../../packages/palimpsest/src/ports/store.ts";

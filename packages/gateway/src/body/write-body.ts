@@ -48,6 +48,14 @@ export function writeElement(
   return pieces === undefined ? bytes : Buffer.concat(pieces);
 }
 
+/** The JSON of an object without one of its members, every other byte as it is; undefined if the bytes are no object. */
+export function removeMember(bytes: Buffer, name: string): Uint8Array | undefined {
+  const places = findPlaces(bytes, { list: "" });
+  if (places === undefined) return undefined;
+  const change = { bytes, places, listName: "", elements: undefined, valueByName: () => undefined };
+  return Buffer.concat(writeObject({ ...change, fields: { [name]: undefined } }) ?? [bytes]);
+}
+
 /**
  * `next` in the place of `value`, whose JSON `bytes` are. Members and elements that did not change keep their bytes, with the
  * space around them: also numbers that no double holds, the order of names, and half surrogate pairs. Members that are new

@@ -1,5 +1,4 @@
 import { type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
-import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
 import { HeldHistories } from "../conversation/held-history.ts";
@@ -15,12 +14,13 @@ import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
-import { addBetas, askForPlainReply, forwardHeaders, isStream } from "../upstream/headers.ts";
+import { addBetas, forwardHeaders, isStream } from "../upstream/headers.ts";
+import { plainUpstream } from "../upstream/plain-upstream.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
 import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
-import { failureReply, sendError } from "./error-reply.ts";
-import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
+import { brokenOff, failureReply, sendError } from "./error-reply.ts";
+import type { ClientReply, ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
 import { holdReply, isGood, isReadable, readError } from "./held-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
@@ -38,17 +38,6 @@ export interface ContextExchangeDeps {
   readonly options: () => ExchangeOptions;
 }
 
-export interface ExchangeOptions {
-  /** Who writes summaries: nobody (they are made from the messages), or the conversation's model at the client's cost. */
-  readonly summarizer: "none" | "own";
-  /** Which usage the client is told: see `UsageReport`. */
-  readonly usage: "used" | "sent";
-  /** Message threads of the Messages API: `keep` holds their histories here; `refuse` makes the SDK send whole lists. */
-  readonly threads: "keep" | "refuse";
-  /** The operator's own, before the known ones. */
-  readonly prices?: readonly ModelOverride[] | undefined;
-}
-
 /**
  * Requests pass through the context of their conversation, and replies back as they are.
  *
@@ -63,8 +52,9 @@ export interface ExchangeOptions {
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories(deps.heldLog);
   const prices = () => deps.options().prices ?? [];
-  const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.linkReplies(user, ids) });
-  return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);
+  const plain = { ...deps, prices, upstream: plainUpstream(deps.upstream) };
+  const exchange = wholeExchange({ ...plain, onJoined: (user, ids) => histories.linkReplies(user, ids) });
+  return heldExchange({ ...plain, histories, threads: () => deps.options().threads }, exchange);
 }
 
 interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
@@ -206,7 +196,7 @@ class RunningExchange {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
     this.#additions = prepared.additions;
-    const headers = addBetas(askForPlainReply(forwardHeaders(this.#request.headers)), prepared.betas);
+    const headers = addBetas(forwardHeaders(this.#request.headers), prepared.betas);
     const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
     return this.#begin(outcome);
   }
@@ -227,16 +217,15 @@ class RunningExchange {
   }
 
   /**
-   * If the client's own request is refused too, the mistake is the client's. If it is taken, something was refused that was
-   * added to its messages: one addition after the other is left out, until requests are taken.
+   * If the client's own request is refused too, the mistake is the client's. If it is taken, the upstream does not take one
+   * of the additions: one after the other is left out.
    */
   async #sendRefused(status: number, refused: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const outcome = await this.#sendUnchanged();
     if (outcome.kind === "reply" && outcome.status !== status)
       this.#tellFailure("refused", new OwnFailure(`status ${status}`));
-    const [suspect] = refused.untouched ? refused.additions : [];
-    if (outcome.kind === "reply" && isGood(outcome) && suspect !== undefined)
-      this.#open.conversation.leaveOut(this.#body, { addition: suspect, sign: "guessed" });
+    const [suspect] = refused.untouched && outcome.kind === "reply" && isGood(outcome) ? refused.additions : [];
+    if (suspect !== undefined) this.#open.conversation.leaveOut(this.#body, { addition: suspect, sign: "guessed" });
     return outcome;
   }
 
@@ -245,7 +234,7 @@ class RunningExchange {
     this.#isRecorded = false;
     this.#additions = [];
     this.#account.sentOwn();
-    const headers = askForPlainReply(forwardHeaders(this.#request.headers));
+    const headers = forwardHeaders(this.#request.headers);
     return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
   }
 
@@ -383,9 +372,11 @@ class RunningExchange {
     if (first !== undefined) await this.#reply.write(chunks.length === 1 ? first : Buffer.concat(chunks));
   }
 
-  /** A reply that is not read. */
+  /** A reply that is not read. A call of ours in it would reach the client: its upstream is not offered our tools again. */
   async #pass(outcome: UpstreamReply): Promise<void> {
     this.#account.settle();
+    if (isGood(outcome) && this.#additions.includes("own-tools") && this.#request.operation === "create")
+      this.#open.conversation.leaveOut(this.#body, { addition: "own-tools", sign: "named" });
     this.#reply.head(outcome.status, outcome.headers);
     try {
       for await (const chunk of outcome.body) await this.#reply.write(chunk);
@@ -407,5 +398,3 @@ class RunningExchange {
 
 /** For what a request holds. 422: of servers that check its fields. */
 const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
-
-const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };

@@ -114,3 +114,10 @@ export const failureReply = (provider: Provider, { why, message }: UpstreamFailu
   message,
   error: why === "absent" ? "not-found" : why === "timeout" ? "upstream-timeout" : "upstream-unreachable",
 });
+
+/** A reply that is not streamed ended before its end. */
+export const brokenOff: UpstreamFailure = {
+  kind: "failed",
+  why: "reset",
+  message: "The upstream closed the connection.",
+};

@@ -1,4 +1,4 @@
-/** The most that the Messages API takes. */
+/** The most that the Messages API takes. A larger one is not held and read, but passed on as it comes. */
 export const bodyBytesMax = 32 * 1024 * 1024;
 
 /** Other paths, such as uploads of files, are passed on as they come. */

@@ -40,9 +40,6 @@ export const forwardHeaders = (headers: IncomingHttpHeaders): Headers =>
 /** What an upstream sent, without what is for its connection to us. */
 export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(headers, (name) => !notReturned.has(name));
 
-/** For an exchange that reads the reply: it must come as it is. */
-export const askForPlainReply = (headers: Headers): Headers => ({ ...headers, "accept-encoding": "identity" });
-
 /** With values that the `anthropic-beta` header needs besides those that it has. */
 export function addBetas(headers: Headers, betas: readonly string[]): Headers {
   if (betas.length === 0) return headers;
