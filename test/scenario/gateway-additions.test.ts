@@ -77,7 +77,13 @@ describe("an addition that an upstream does not know", () => {
 describe("an upstream that compresses its replies although it is asked not to", () => {
   const call = { type: "tool_use", id: "toolu_1", name: "recall", input: { query: "gauge" } };
   const message = (content: object, stop_reason: string) => ({
-    ...{ id: "msg_1", type: "message", role: "assistant", model, content: [content], stop_reason, stop_sequence: null },
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model,
+    content: [content],
+    stop_reason,
+    stop_sequence: null,
     usage: { input_tokens: 10, output_tokens: 5 },
   });
   const replies = [message(call, "tool_use"), message({ type: "text", text: "Red." }, "end_turn")];

@@ -73,8 +73,8 @@ export function checkUserKey({ client, env, configPath }: Omit<ClientUpstreamInp
     ...(client === "claude" ? [] : ["OPENAI_API_KEY"]),
   ];
   const [, header] = /x-palimpsest-key: *(\S+)/i.exec(env["ANTHROPIC_CUSTOM_HEADERS"] ?? "") ?? [];
-  const hashes = [header, ...names.map((name) => env[name])].map((key) => hashKey(key ?? ""));
-  if (users.some(({ keySha256 }) => hashes.includes(keySha256))) return undefined;
+  const hashes = new Set([header, ...names.map((name) => env[name])].map((key) => hashKey(key ?? "")));
+  if (users.some(({ keySha256 }) => hashes.has(keySha256))) return undefined;
   return failure({
     code: exitCode.refused,
     message: `the gateway has users (${configPath}), and ${client} has no key of one of them`,
