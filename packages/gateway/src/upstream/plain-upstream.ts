@@ -51,5 +51,10 @@ async function* decode(body: AsyncIterable<Uint8Array>, create: CreateDecoder): 
     yield* rest;
   }
   pipeline(Readable.from(whole(first.value)), decoder, () => undefined);
-  yield* decoder;
+  try {
+    yield* decoder;
+  } finally {
+    // A consumer that stops early ends the request at once, and not when its next bytes come.
+    await chunks.return?.();
+  }
 }
