@@ -40,7 +40,8 @@ const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>>
   ],
   gateway: [
     ["limits"],
-    ["body", "reply", "recognise", "upstream", "operate"],
+    ["body"],
+    ["reply", "recognise", "upstream", "operate"],
     ["conversation"],
     ["exchange"],
     ["http"],

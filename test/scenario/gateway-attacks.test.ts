@@ -172,21 +172,51 @@ describe("a head that two servers could read in two ways", () => {
 });
 
 describe("a body", () => {
-  it("that says it is too large is refused before it is read", async () => {
-    const { port, received } = await openGateway();
-    const answer = await sendRaw(port, `${head([post, host, "Content-Length: 33554433"])}{`);
+  const limited = {
+    name: "ada",
+    keySha256: hashKey("plk_ada"),
+    upstreamKeys: { anthropic: "sk-operator", openai: "sk-operator" },
+  };
+
+  it("that says it is too large is refused before it is read, if it is sent with the operator's key", async () => {
+    const { port, received } = await openGateway({ users: [limited] });
+    const answer = await sendRaw(port, `${head([post, host, "x-api-key: plk_ada", "Content-Length: 33554433"])}{`);
     expect(statuses(answer)).toEqual(["413"]);
     expect(answer).toContain('"request_too_large"');
     expect(received).toEqual([]);
   });
 
+  it.each(["content-length", "chunked"])(
+    "that is larger than what is read is passed on as it comes (%s)",
+    async (form) => {
+      const { url, received, events } = await openGateway();
+      const [piece, count] = [Buffer.alloc(1024 * 1024, "a"), 40];
+      const pieces = Array.from({ length: count }, () => piece);
+      const body =
+        form === "chunked"
+          ? new ReadableStream({
+              pull: (controller) => {
+                const next = pieces.pop();
+                if (next === undefined) controller.close();
+                else controller.enqueue(next);
+              },
+            })
+          : Buffer.concat(pieces);
+      const reply = await fetch(`${url}/v1/responses`, { method: "POST", body, duplex: "half" });
+      expect([reply.status, await reply.text()]).toEqual([200, "from upstream"]);
+      expect(received.map((one) => [one.line, one.body.length])).toEqual([["POST /v1/responses", count * 1024 * 1024]]);
+      expect(events).toContainEqual(expect.objectContaining({ kind: "failed-open", step: "body" }));
+    },
+  );
+
   it("that grows too large is refused in the provider's form, and the client gets to read it", async () => {
-    const { url, received } = await openGateway();
+    const { url, received } = await openGateway({ users: [limited] });
+    const headers = { authorization: "Bearer plk_ada" };
     const chunk = Buffer.alloc(1024 * 1024, "a");
     const body = new ReadableStream({
       pull: (controller) => controller.enqueue(chunk),
     });
-    const reply = await fetch(`${url}/v1/chat/completions`, { method: "POST", body, duplex: "half" });
+    const reply = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body, duplex: "half" });
     expect(reply.status).toBe(413);
     expect(await reply.json()).toMatchObject({ error: { code: "too_large" } });
     expect(received).toEqual([]);

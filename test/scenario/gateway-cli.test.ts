@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -291,5 +292,21 @@ describe("palimpsest run", () => {
     expect((await called(world, "run", "emacs")).err).toContain("Clients: claude, opencode, codex, pi");
     const empty = await palimpsest({ ...world, env: { ...world.env, PATH: join(world.folder, "none") } }, "run", "pi");
     expect([empty.code, empty.err]).toEqual([3, expect.stringContaining("pi can't be started")]);
+    // No gateway was started for it.
+    expect((await called(world, "gateway", "status")).code).toBe(3);
+  });
+
+  it("says which key a client needs, if the gateway has users and the client has none of their keys", async () => {
+    const world = await createWorld();
+    const users = [{ name: "ada", keySha256: createHash("sha256").update("plk_ada").digest("hex") }];
+    const path = join(world.home, "gateway.json");
+    await writeFile(path, JSON.stringify({ port: 0, upstream: { anthropic: world.upstream }, users }));
+    await world.addProgram("claude", "exit 7");
+    const run = (env: Readonly<Record<string, string>>) =>
+      palimpsest({ ...world, env: { ...world.env, ...env } }, "run", "claude");
+    const said = await run({ ANTHROPIC_API_KEY: "sk-other" });
+    expect([said.code, said.err]).toEqual([5, expect.stringContaining("Set ANTHROPIC_API_KEY")]);
+    expect((await called(world, "gateway", "status")).code).toBe(3);
+    expect((await run({ ANTHROPIC_API_KEY: "plk_ada" })).code).toBe(7);
   });
 });

@@ -1,5 +1,4 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { GatewayConversation } from "../../packages/gateway/src/conversation/gateway-conversation.ts";
 import { isArray, isObject, type Json, type JsonObject, parseJson } from "../../packages/palimpsest/src/schema/json.ts";
@@ -417,14 +416,14 @@ describe("what fails of ours does not reach the client", () => {
 describe("a stream that can't be read", () => {
   const type = { "content-type": "text/event-stream" };
 
-  it("because it is compressed passes as it is", async () => {
-    const events = 'event: message_start\ndata: {"type":"message_start"}\n\nevent: ping\ndata: {}\n\n';
+  it("because it is compressed in an unknown way passes as it is", async () => {
+    const packed = Buffer.from([0x1f, 0x9d, 0x90, 0x61]);
     await openWorld({
       own: { 99: [] },
-      answer: async () => new Response(gzipSync(events), { headers: { ...type, "content-encoding": "gzip" } }),
+      answer: async () => new Response(packed, { headers: { ...type, "content-encoding": "compress" } }),
     });
     const got = await new Agent("stream").ask();
-    expect([got.status, got.end, gunzipSync(got.bytes).toString("utf8")]).toEqual([200, "whole", events]);
+    expect([got.status, got.end, Buffer.from(got.bytes)]).toEqual([200, "whole", packed]);
     expect(failedSteps()).toEqual([]);
   });
 

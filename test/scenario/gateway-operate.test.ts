@@ -252,6 +252,11 @@ it("a new config is taken over by the running gateway", async () => {
   expect((await gateway.post({ "x-api-key": "plk_ada" })).status).toBe(200);
 });
 
+it("the address of a gateway on all addresses is one that a client can use", async () => {
+  const gateway = await openGateway({ host: "0.0.0.0", insecure: true, users });
+  expect(gateway.url).toBe(`http://127.0.0.1:${gateway.port}`);
+});
+
 it("a new config that would open a running gateway to strangers changes nothing", async () => {
   const gateway = await openGateway({ host: "0.0.0.0", insecure: true, users });
   const { config } = await openGateway();
@@ -260,7 +265,7 @@ it("a new config that would open a running gateway to strangers changes nothing"
     refused: expect.stringContaining("list users with keys") as string,
   });
   const ask = (key: string) =>
-    fetch(`http://127.0.0.1:${gateway.port}/v1/models`, { headers: { "x-api-key": key, "anthropic-version": "1" } });
+    fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": key, "anthropic-version": "1" } });
   expect((await ask("anything")).status).toBe(401);
   expect((await ask("plk_ada")).status).not.toBe(401);
 });

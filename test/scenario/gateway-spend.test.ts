@@ -198,6 +198,7 @@ describe("a streamed chat completion", () => {
     const loud = await (await post("/v1/chat/completions", asking)).text();
     expect([usageChunks(quiet), usageChunks(loud)]).toEqual([0, 1]);
     expect(quiet).toContain("data: [DONE]");
+    expect(quiet).not.toContain('"usage"');
     expect(world.traffic.map(({ body }) => body["stream_options"])).toEqual([
       { include_usage: true },
       { include_usage: true },

@@ -104,7 +104,7 @@ describe("recall, a tool that only the model sees", () => {
       .finalMessage();
   const user = (content: Anthropic.Beta.BetaMessageContentParam): Said => ({ role: "user", content });
 
-  it("is answered within the client's request: one message, without the call, and the usage of both replies", async () => {
+  it("is answered within the client's request: one message, without the call, with the output of both replies and the input of the last", async () => {
     const client = await open(
       moves([say("I look it up. "), call("recall", { query: "gauge" })], [say("The gauge is red.")]),
     );
@@ -115,6 +115,15 @@ describe("recall, a tool that only the model sees", () => {
     ]);
     expect(reply.stop_reason).toBe("end_turn");
     expect(world.traffic).toHaveLength(2);
+    // A client compares the input with its window: the sum of both would be twice what the conversation has.
+    const [before, last] = world.events.flatMap((event) => (event.kind === "reply-cost" ? [event] : []));
+    const { input_tokens: plain, cache_read_input_tokens: read, output_tokens: output } = reply.usage;
+    expect(before?.outputTokens).toBeGreaterThan(0);
+    expect(last?.inputTokens).toBeGreaterThan(before?.inputTokens ?? 0);
+    expect([plain + (read ?? 0) + (reply.usage.cache_creation_input_tokens ?? 0), output]).toEqual([
+      last?.inputTokens,
+      (before?.outputTokens ?? 0) + (last?.outputTokens ?? 0),
+    ]);
     const [, second] = world.traffic;
     expect(JSON.stringify(second?.body["messages"])).toContain('"type":"tool_result"');
   });
@@ -245,8 +254,10 @@ describe("edits", () => {
     expect(Buffer.from(world.traffic[before]?.bytes ?? []).toString()).toBe(last);
   });
 
-  it("an undo holds when the client sends its last request again", async () => {
-    const reduction = { recall: "off" } as const;
+  it.each([
+    ["the whole body is the client's", { recall: "off", cacheMarks: "client" }],
+    ["its messages are, and recall and marks stand beside them", { recall: "on", cacheMarks: "added" }],
+  ] as const)("an undo holds when the client sends its last request again: %s", async (_rule, reduction) => {
     world = await openGatewayWorld({
       simulator: { responder: moves(), seed: 1 },
       contextTokens: windowTokens,
@@ -285,6 +296,9 @@ describe("edits", () => {
     for (const { id } of edits.toReversed()) expect(await context.undo(id)).toMatchObject({ kind: "undone" });
     await context.close();
     world.widen(1_000_000);
-    expect([await send(), await send()]).toEqual([body, body]);
+    const again = [await send(), await send()];
+    if (reduction.recall === "off") expect(again).toEqual([body, body]);
+    const list = body.slice(body.indexOf('"messages":'), -1);
+    expect(again.map((one) => one.includes(list))).toEqual([true, true]);
   });
 });

@@ -1,10 +1,10 @@
 import { homeFolder, locateProject } from "palimpsest/internal/store/files/project";
 import { randomUUID } from "node:crypto";
 import { join, resolve } from "node:path";
-import { findClientUpstreams } from "../gateway/client-upstream.ts";
+import { checkUserKey, findClientUpstreams } from "../gateway/client-upstream.ts";
 import { clientNames, isClientName, setUpClient } from "../gateway/set-up-client.ts";
 import { ensureGateway } from "../gateway/ensure-gateway.ts";
-import { runClient } from "../gateway/run-client.ts";
+import { checkProgram, runClient } from "../gateway/run-client.ts";
 import { command } from "../program/command.ts";
 import { exitCode, failure, usageError } from "../program/failure.ts";
 
@@ -35,10 +35,14 @@ export const runCommand = command({
         `palimpsest can't start ${client}`,
         `Clients: ${clientNames.join(", ")}. For any other client, set its base URL to what \`palimpsest gateway\` prints.`,
       );
+    const missing = await checkProgram(context, client);
+    if (missing !== undefined) return missing;
     const home = homeFolder(context.env);
     const project = await locateProject({ uuid: randomUUID }, { home, cwd: context.cwd });
     if (project.kind === "failed") return failure({ code: exitCode.machine, message: project.message });
     const configPath = options.config === undefined ? join(home, "gateway.json") : resolve(context.cwd, options.config);
+    const keyless = checkUserKey({ client, env: context.env, configPath });
+    if (keyless !== undefined) return keyless;
     const upstreams = await findClientUpstreams({ client, env: context.env, project: project.root, configPath });
     const gateway = await ensureGateway(context, { home, client: upstreams, ...options });
     if (gateway.kind === "failure") return gateway;

@@ -1,6 +1,7 @@
 import { isAbsolute, join } from "node:path";
 import { isOwnAddress } from "@palimpsest/gateway/internal/operate/config-problem";
 import { readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
+import { hashKey } from "@palimpsest/gateway/internal/operate/users";
 import { parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
 import { settingsBytesMax } from "./limits.ts";
 import { readSmallFile } from "palimpsest/internal/store/files/disk";
@@ -63,6 +64,25 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
         ? []
         : Object.entries(urlByApi).flatMap(([api, url]) => (url === undefined ? [] : [`${api}=${url}`])),
   };
+}
+
+/** A gateway with users answers a client without one of their keys only with 401. Undefined if the client has a key. */
+export function checkUserKey({ client, env, configPath }: Omit<ClientUpstreamInput, "project">): Failure | undefined {
+  const read = readConfig({ path: configPath, env });
+  const users = read.kind === "config" ? read.config.users : [];
+  if (users.length === 0) return undefined;
+  const names = [
+    ...(client === "codex" ? [] : ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"]),
+    ...(client === "claude" ? [] : ["OPENAI_API_KEY"]),
+  ];
+  const [, header] = /x-palimpsest-key: *(\S+)/i.exec(env["ANTHROPIC_CUSTOM_HEADERS"] ?? "") ?? [];
+  const hashes = new Set([header, ...names.map((name) => env[name])].map((key) => hashKey(key ?? "")));
+  if (users.some(({ keySha256 }) => hashes.has(keySha256))) return undefined;
+  return failure({
+    code: exitCode.refused,
+    message: `the gateway has users (${configPath}), and ${client} has no key of one of them`,
+    hint: `Set ${names.join(" or ")} to a key of \`palimpsest gateway key\`${client === "claude" ? ", or add it to ANTHROPIC_CUSTOM_HEADERS: `x-palimpsest-key: …`" : ""}.`,
+  });
 }
 
 /** In Claude Code's order: the project's local settings win, and every file wins over the variable. */

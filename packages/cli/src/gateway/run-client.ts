@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
+import { access, constants as modes } from "node:fs/promises";
 import { constants } from "node:os";
+import { delimiter, join, resolve as resolvePath } from "node:path";
 import process from "node:process";
 import type { CommandContext, Outcome } from "../program/command.ts";
-import { exitCode, failure } from "../program/failure.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
 
 export interface ClientProcess {
   readonly program: string;
@@ -13,6 +15,28 @@ export interface ClientProcess {
 
 /** The terminal sends Ctrl-C to both programs; the client decides what to do with it. */
 const ignore = (): void => undefined;
+
+/** Undefined if the program is on the PATH. To be asked before a gateway is started for it. */
+export async function checkProgram({ env, cwd }: CommandContext, program: string): Promise<Failure | undefined> {
+  for (const folder of (env["PATH"] ?? "").split(delimiter)) {
+    const path = join(resolvePath(cwd, folder), program);
+    if (await isExecutable(path)) return undefined;
+  }
+  return notStarted(program, "it is not on the PATH");
+}
+
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, modes.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+const notStarted = (program: string, why: string): Failure =>
+  failure({
+    code: exitCode.notFound,
+    message: `${program} can't be started (${why})`,
+    hint: "Install it, or put its folder on the PATH.",
+  });
 
 /** Runs the client in this terminal and passes on signals and its exit code. */
 export function runClient({ env, cwd }: CommandContext, client: ClientProcess): Promise<Outcome> {
@@ -25,13 +49,7 @@ export function runClient({ env, cwd }: CommandContext, client: ClientProcess): 
     process.on("SIGINT", ignore).on("SIGQUIT", ignore).on("SIGTERM", pass).on("SIGHUP", pass);
     child.once("error", (error) => {
       release();
-      resolve(
-        failure({
-          code: exitCode.notFound,
-          message: `${client.program} can't be started (${error.message})`,
-          hint: "Install it, or put its folder on the PATH.",
-        }),
-      );
+      resolve(notStarted(client.program, error.message));
     });
     child.once("exit", (code, signal) => {
       release();

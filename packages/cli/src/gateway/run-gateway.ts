@@ -125,6 +125,8 @@ async function serveUntilStopped(
   try {
     await place.announce(gateway.url);
     await out.write(`${gateway.url}\n`);
+    const { protocol, port } = new URL(gateway.url);
+    for (const name of config.names) say(`From other machines: ${protocol}//${name}:${port}`);
     // Without the key: this line ends up in logs.
     say(`Status: ${gateway.url}/palimpsest/status (\`palimpsest gateway status\` prints the link with its key)`);
     say("Stop with Ctrl-C.");

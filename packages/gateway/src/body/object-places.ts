@@ -59,6 +59,21 @@ export function findPlaces(
   return new PlaceFinder(bytes, options).find();
 }
 
+/** The elements of the list that the bytes are: any values. The bytes must be valid. */
+export function findListPlaces(bytes: Buffer): readonly Span[] {
+  const scanner = new JsonScanner(bytes);
+  const places: Span[] = [];
+  let start = skipSpace(bytes, 1);
+  while (start < bytes.length && bytes[start] !== closeBracket) {
+    const end = scanner.skipValue(start);
+    if (end === invalid) throw new Error("the bytes of a list were changed after they were read");
+    places.push({ start, end });
+    start = skipSpace(bytes, end);
+    if (bytes[start] === comma) start = skipSpace(bytes, start + 1);
+  }
+  return places;
+}
+
 class PlaceFinder {
   readonly #bytes: Buffer;
   readonly #scanner: JsonScanner;

@@ -82,6 +82,12 @@ export class RequestBody {
     // Null is a value: `??=` would parse it each time, which costs nothing worth a flag.
     return (facts.value ??= parseJson(this.bytes.toString("utf8", place.start, place.end)));
   }
+
+  /** The bytes of a field's value. */
+  fieldBytes(name: string): Buffer | undefined {
+    const place = this.#fieldByName.get(name)?.place;
+    return place === undefined ? undefined : this.bytes.subarray(place.start, place.end);
+  }
 }
 
 function listElements(

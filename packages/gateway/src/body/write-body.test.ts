@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { isArray, isObject, type Json } from "palimpsest/internal/schema/json";
 import { RequestBody } from "./request-body.ts";
 import { writeBody, writeElement } from "./write-body.ts";
 
@@ -82,6 +83,34 @@ describe("writeBody", () => {
     expect(joined(writeBody(must('{"messages":[]}'), { fields: { a: "\ud800" } }))).toBe(
       '{"messages":[],"a":"\ufffd"}',
     );
+  });
+});
+
+describe("a new value of a field", () => {
+  const client = must('{"t":[ {"n":9223372036854775807, "10":1.0,"2":-0} , {"n":"\\ud800"} ],"o":{ },"messages":[]}');
+  const write = (name: string, next: (value: Json) => Json): string =>
+    joined(writeBody(client, { fields: { [name]: next(client.field(name) ?? null) } }));
+  const list = (value: Json): readonly Json[] => (isArray(value) ? value : expect.unreachable());
+  const rest = ',"o":{ },"messages":[]}';
+
+  it("keeps the bytes of what it has in common with the old one: numbers, order of names, half pairs, space", () => {
+    expect(write("t", (value) => [...list(value), { x: 1 }])).toBe(
+      `{"t":[ {"n":9223372036854775807, "10":1.0,"2":-0} , {"n":"\\ud800"},{"x":1} ]${rest}`,
+    );
+    expect(write("t", (value) => list(value).map((one) => (isObject(one) ? { ...one, m: true } : one)))).toBe(
+      `{"t":[ {"n":9223372036854775807, "10":1.0,"2":-0,"m":true} , {"n":"\\ud800","m":true} ]${rest}`,
+    );
+    expect(
+      write("t", (value) =>
+        list(value).map((one, at) => (at === 0 && isObject(one) ? { n: one["n"] ?? 0, 2: -0 } : one)),
+      ),
+    ).toBe(`{"t":[ {"n":9223372036854775807,"2":-0} , {"n":"\\ud800"} ]${rest}`);
+    expect(write("o", () => ({ x: 1 }))).toContain('"o":{ "x":1}');
+  });
+
+  it("is written anew if it is shorter or of another kind", () => {
+    expect(write("t", (value) => list(value).slice(1))).toBe(`{"t":[{"n":"\ufffd"}]${rest}`);
+    expect(write("t", () => "none")).toBe(`{"t":"none"${rest}`);
   });
 });
 

@@ -1,12 +1,15 @@
-import { type Json, wellFormedJson } from "palimpsest/internal/schema/json";
+import { isArray, isObject, type Json, type JsonObject, wellFormedJson } from "palimpsest/internal/schema/json";
 import { BodyElement, contentName } from "./body-element.ts";
-import type { ObjectPlaces, Span } from "./object-places.ts";
+import { findListPlaces, findPlaces, type ObjectPlaces, type Span } from "./object-places.ts";
 import type { RequestBody } from "./request-body.ts";
 
 /** An element of this or another body, or the bytes of a new one. */
 type NewElement = BodyElement | Uint8Array;
 
-/** New values of fields, or their JSON as bytes; undefined removes one. Names that the object lacks are appended. */
+/**
+ * New values of fields, or their JSON as bytes; undefined removes one. Names that the object lacks are appended. What a new
+ * value has in common with the old one keeps its bytes: see `writeValue`.
+ */
 export type FieldChanges = Readonly<Record<string, Json | Uint8Array | undefined>>;
 
 /**
@@ -28,7 +31,8 @@ export function writeBody(
   const { list } = change;
   const isSameList = list?.length === body.elements.length && body.elements.every((one, index) => one === list[index]);
   const elements = isSameList ? undefined : list;
-  const pieces = writeObject({ bytes, places, listName: body.list, elements, fields: change.fields });
+  const valueByName = (name: string): Json | undefined => body.field(name);
+  const pieces = writeObject({ bytes, places, listName: body.list, elements, fields: change.fields, valueByName });
   return pieces ?? [bytes];
 }
 
@@ -38,8 +42,65 @@ export function writeElement(
   change: { readonly parts?: readonly Uint8Array[] | undefined; readonly fields?: FieldChanges | undefined },
 ): Uint8Array {
   const { bytes, places } = element;
-  const pieces = writeObject({ bytes, places, listName: contentName, elements: change.parts, fields: change.fields });
+  const { parts: elements, fields } = change;
+  const valueByName = (name: string): Json | undefined => element.value[name];
+  const pieces = writeObject({ bytes, places, listName: contentName, elements, fields, valueByName });
   return pieces === undefined ? bytes : Buffer.concat(pieces);
+}
+
+/** The JSON of an object without one of its members, every other byte as it is; undefined if the bytes are no object. */
+export function removeMember(bytes: Buffer, name: string): Uint8Array | undefined {
+  const places = findPlaces(bytes, { list: "" });
+  if (places === undefined) return undefined;
+  const change = { bytes, places, listName: "", elements: undefined, valueByName: () => undefined };
+  return Buffer.concat(writeObject({ ...change, fields: { [name]: undefined } }) ?? [bytes]);
+}
+
+/**
+ * `next` in the place of `value`, whose JSON `bytes` are. Members and elements that did not change keep their bytes, with the
+ * space around them: also numbers that no double holds, the order of names, and half surrogate pairs. Members that are new
+ * come last.
+ */
+export function writeValue({ bytes, value }: { readonly bytes: Buffer; readonly value: Json }, next: Json): Uint8Array {
+  if (next === value) return bytes;
+  if (isObject(next) && isObject(value)) {
+    const places = findPlaces(bytes, { list: "" });
+    if (places === undefined) throw new Error("the bytes of a value were changed after they were read");
+    const valueByName = (name: string): Json | undefined => value[name];
+    const fields = listChanges(value, next);
+    const pieces = writeObject({ bytes, places, listName: "", elements: undefined, fields, valueByName });
+    return pieces === undefined ? bytes : Buffer.concat(pieces);
+  }
+  return isArray(next) && isArray(value) && next.length >= value.length
+    ? writeLongerList({ bytes, value }, next)
+    : Buffer.from(wellFormedJson(next));
+}
+
+const listChanges = (value: JsonObject, next: JsonObject): FieldChanges =>
+  Object.fromEntries([
+    ...Object.keys(value).flatMap((name) => (Object.hasOwn(next, name) ? [] : [[name, undefined] as const])),
+    ...Object.entries(next).filter(([name, one]) => !Object.hasOwn(value, name) || one !== value[name]),
+  ]);
+
+function writeLongerList(
+  { bytes, value }: { readonly bytes: Buffer; readonly value: readonly Json[] },
+  next: readonly Json[],
+): Uint8Array {
+  const places = findListPlaces(bytes);
+  const pieces: Uint8Array[] = [];
+  let written = places[0]?.start ?? 1;
+  pieces.push(bytes.subarray(0, written));
+  for (const [index, one] of next.entries()) {
+    const [place, before] = [places[index], value[index]];
+    if (place === undefined || before === undefined) {
+      pieces.push(index === 0 ? Buffer.alloc(0) : separator, Buffer.from(wellFormedJson(one)));
+      continue;
+    }
+    const element = { bytes: bytes.subarray(place.start, place.end), value: before };
+    pieces.push(bytes.subarray(written, place.start), writeValue(element, one));
+    written = place.end;
+  }
+  return Buffer.concat([...pieces, bytes.subarray(written)]);
 }
 
 interface ObjectChange {
@@ -48,46 +109,68 @@ interface ObjectChange {
   readonly listName: string;
   readonly elements: readonly NewElement[] | undefined;
   readonly fields: FieldChanges | undefined;
+  /** As the bytes have it. */
+  readonly valueByName: (name: string) => Json | undefined;
 }
 
 /** Writes a value where the old one stood. */
 type WriteValue = (pieces: Pieces) => void;
 
 /** Undefined if nothing changes. */
-function writeObject({ bytes, places, listName, elements, fields }: ObjectChange): readonly Uint8Array[] | undefined {
+function writeObject(change: ObjectChange): readonly Uint8Array[] | undefined {
+  const { bytes, places } = change;
   const { members } = places;
-  const lastByName = new Map(members.map((member) => [member.name, member]));
-  const changeByName = new Map<string, WriteValue | "remove">();
-  for (const [name, value] of Object.entries(fields ?? {})) {
-    if (value instanceof Uint8Array) changeByName.set(name, (pieces) => pieces.add(value));
-    else if (value !== undefined) changeByName.set(name, (pieces) => pieces.add(Buffer.from(wellFormedJson(value))));
-    else if (lastByName.has(name)) changeByName.set(name, "remove");
-  }
-  if (elements !== undefined) changeByName.set(listName, (pieces) => writeList(pieces, { bytes, places, elements }));
+  const changeByName = findChanges(change);
   if (changeByName.size === 0) return undefined;
-
+  const lastByName = new Map(members.map((member) => [member.name, member]));
   const pieces = new Pieces();
   const [first, last] = [members[0], members.at(-1)];
-  pieces.keep(bytes, { start: 0, end: first?.nameStart ?? places.start + 1 });
+  pieces.keep(bytes, { start: 0, end: first?.nameStart ?? places.end - 1 });
   let isEmpty = true;
   for (const [index, member] of members.entries()) {
-    const change = changeByName.get(member.name);
-    if (change === "remove" || (change !== undefined && lastByName.get(member.name) !== member)) continue;
+    const write = changeByName.get(member.name);
+    if (write === "remove" || (write !== undefined && lastByName.get(member.name) !== member)) continue;
     // What stands before a member is a comma and space, whether or not the member before it was kept.
     if (!isEmpty) pieces.keep(bytes, { start: members[index - 1]?.end ?? 0, end: member.nameStart });
     pieces.keep(bytes, { start: member.nameStart, end: member.start });
-    if (change === undefined) pieces.keep(bytes, member);
-    else change(pieces);
+    if (write === undefined) pieces.keep(bytes, member);
+    else write(pieces);
     isEmpty = false;
   }
-  for (const [name, change] of changeByName) {
-    if (change === "remove" || lastByName.has(name)) continue;
+  for (const [name, write] of changeByName) {
+    if (write === "remove" || lastByName.has(name)) continue;
     pieces.add(Buffer.from(`${isEmpty ? "" : ","}${wellFormedJson(name)}:`));
-    change(pieces);
+    write(pieces);
     isEmpty = false;
   }
   pieces.keep(bytes, { start: last?.end ?? places.end - 1, end: bytes.length });
   return pieces.take();
+}
+
+function findChanges({
+  bytes,
+  places,
+  listName,
+  elements,
+  fields,
+  valueByName,
+}: ObjectChange): ReadonlyMap<string, WriteValue | "remove"> {
+  const changeByName = new Map<string, WriteValue | "remove">();
+  for (const [name, next] of Object.entries(fields ?? {})) {
+    const member = places.members.findLast((one) => one.name === name);
+    const value = member === undefined ? undefined : valueByName(name);
+    if (next instanceof Uint8Array) changeByName.set(name, (pieces) => pieces.add(next));
+    else if (next === undefined) {
+      if (member !== undefined) changeByName.set(name, "remove");
+    } else if (member === undefined || value === undefined)
+      changeByName.set(name, (pieces) => pieces.add(Buffer.from(wellFormedJson(next))));
+    else {
+      const known = { bytes: bytes.subarray(member.start, member.end), value };
+      changeByName.set(name, (pieces) => pieces.add(writeValue(known, next)));
+    }
+  }
+  if (elements !== undefined) changeByName.set(listName, (pieces) => writeList(pieces, { bytes, places, elements }));
+  return changeByName;
 }
 
 /** Elements that follow each other in a body keep what the client wrote between them, so that their piece goes on. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "palimpsest/internal/schema/json";
+import { type JsonObject, parseJson } from "palimpsest/internal/schema/json";
 import { RequestBody } from "../body/request-body.ts";
+import type { FieldChanges } from "../body/write-body.ts";
 import type { WrittenMessage } from "palimpsest/internal/context/sync/write-outgoing";
 import { CacheMarks, type EditedMarks } from "./cache-marks.ts";
 
@@ -8,10 +9,22 @@ const mark = { type: "ephemeral" };
 const user = { role: "user", content: "Fix." };
 const marked = { role: "user", content: [{ type: "text", text: "Fix.", cache_control: mark }] };
 
-function marksFor(fields: JsonObject): object {
-  const body = RequestBody.read(Buffer.from(JSON.stringify({ messages: [user], ...fields })), { list: "messages" });
-  return body === undefined ? expect.unreachable() : new CacheMarks().missing(body);
-}
+const tools = [{ name: "read" }];
+
+const read = (fields: JsonObject): RequestBody =>
+  RequestBody.read(Buffer.from(JSON.stringify({ messages: [user], ...fields })), { list: "messages" }) ??
+  expect.unreachable();
+
+const marksFor = (fields: JsonObject): object => toValues(new CacheMarks().missing(read({ tools, ...fields })));
+
+/** A text that became a block is given as bytes. */
+const toValues = (fields: FieldChanges | undefined): object =>
+  Object.fromEntries(
+    Object.entries(fields ?? {}).map(([name, value]) => [
+      name,
+      value instanceof Uint8Array ? parseJson(Buffer.from(value).toString()) : value,
+    ]),
+  );
 
 describe("marks that a client left out", () => {
   it("are set at the end of the list and of the system prompt", () => {
@@ -63,6 +76,26 @@ function editedWith(fields: JsonObject, own: readonly JsonObject[] = [{}, {}, {}
 const sent = (marks: EditedMarks | undefined): readonly string[] =>
   (marks?.list ?? []).map((one) => Buffer.from("bytes" in one ? one.bytes : one).toString());
 
+describe("a request after which none is expected", () => {
+  const added = { cache_control: mark, system: [{ type: "text", text: "Judge.", cache_control: mark }] };
+  const system = "Judge.";
+
+  it("is not marked: it has no tools and no reply, and was not asked before", () => {
+    expect(new CacheMarks().missing(read({ system }))).toEqual({});
+    expect(new CacheMarks().missing(read({ system, tools: [] }))).toEqual({});
+  });
+
+  it("is marked with tools, with a reply in its list, or if its conversation is asked again", () => {
+    const replied = [user, { role: "assistant", content: "Fixed." }, user];
+    expect(toValues(new CacheMarks().missing(read({ system, tools })))).toEqual(added);
+    expect(toValues(new CacheMarks().missing(read({ system, messages: replied })))).toEqual(added);
+    const marks = new CacheMarks();
+    const first = read({ system });
+    expect([marks.missing(first), marks.missing(first)]).toEqual([{}, {}]);
+    expect(toValues(marks.missing(read({ system })))).toEqual(added);
+  });
+});
+
 describe("marks of a list that was edited", () => {
   const plain = JSON.stringify(said("0"));
   const marks = ["1", "2", "3"].map((words) => JSON.stringify(said(words, { cache_control: mark })));
@@ -89,13 +122,13 @@ describe("marks of a list that was edited", () => {
       fields: { system: [text("You"), blocks[1]] },
       tools: "kept",
     });
-    const tools = [{ name: "read", cache_control: mark }];
-    const found = editedWith({ tools, system: blocks.slice(1) }).marks;
+    const markedTools = [{ name: "read", cache_control: mark }];
+    const found = editedWith({ tools: markedTools, system: blocks.slice(1) }).marks;
     expect(found).toMatchObject({ fields: {}, tools: "dropped" });
-    expect(editedWith({ system: "You fix." }).marks?.fields).toEqual({
+    expect(toValues(editedWith({ system: "You fix." }).marks?.fields)).toEqual({
       system: [text("You fix.", { cache_control: mark })],
     });
-    expect(editedWith({ tools }).marks?.tools).toBe("kept");
+    expect(editedWith({ tools: markedTools }).marks?.tools).toBe("kept");
   });
 
   it("live as long as the client's, and there are none if it leaves its list unmarked", () => {

@@ -1,15 +1,7 @@
 import type { ToolOption } from "palimpsest/internal/context/inputs";
-import {
-  isArray,
-  isObject,
-  type Json,
-  type JsonObject,
-  listField,
-  textField,
-  wellFormedJson,
-} from "palimpsest/internal/schema/json";
+import { isArray, isObject, type Json, type JsonObject, listField, textField } from "palimpsest/internal/schema/json";
 import type { BodyElement } from "../body/body-element.ts";
-import { type FieldChanges, writeElement } from "../body/write-body.ts";
+import { type FieldChanges, writeElement, writeValue } from "../body/write-body.ts";
 import { additionalTools, toolName } from "../recognise/read-identity.ts";
 import type { FixedPart } from "./fixed-part.ts";
 import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
@@ -38,9 +30,15 @@ export class ConversationTools {
   readonly #deferral: ToolDeferral | undefined;
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
   #encoded:
-    | { readonly tools: Json; readonly forced: string | undefined; readonly marks: MarkUse; readonly bytes: Uint8Array }
+    | {
+        readonly tools: Json;
+        readonly forced: string | undefined;
+        readonly marks: MarkUse;
+        readonly offered: boolean;
+        readonly bytes: Uint8Array;
+      }
     | undefined;
-  #canHideCalls = true;
+  #isOffered = true;
   #encodedElement: { readonly value: JsonObject; readonly bytes: Uint8Array } | undefined;
 
   constructor(format: WireFormat, options: ToolsInput) {
@@ -58,11 +56,13 @@ export class ConversationTools {
 
   /**
    * Before a request is written. Calls of ours can be left out only of one reply that comes through the gateway: one that is
-   * made in the background is fetched later, and of several choices each would have to go on.
+   * made in the background is fetched later, and of several choices each would have to go on. `upstream`: whether it takes
+   * tools of ours.
    */
-  checkForm(field: (name: string) => Json | undefined): void {
+  checkForm(field: (name: string) => Json | undefined, upstream: "takes" | "refuses" = "takes"): void {
     const choices = field("n");
-    this.#canHideCalls = field("background") !== true && !(typeof choices === "number" && choices > 1);
+    const canHideCalls = field("background") !== true && !(typeof choices === "number" && choices > 1);
+    this.#isOffered = canHideCalls && upstream === "takes";
   }
 
   /** Before a request is written. `elements`: the whole list; what stands before `unchanged` was looked at before. */
@@ -80,14 +80,14 @@ export class ConversationTools {
 
   /** For the context, which counts them. */
   options(client: ClientTools): readonly ToolOption[] {
-    const marked = this.#deferral?.mark(client.tools) ?? client.tools;
+    const marked = (this.#isOffered ? this.#deferral?.mark(client.tools) : undefined) ?? client.tools;
     const given = listTools({ ...client, tools: marked });
     return [...this.#format.readTools(given), ...this.own(client).map(({ definition }) => definition)];
   }
 
   /** None to a request without tools or whose calls of ours the client would see, and none beside a tool of the same name. */
   own(client: ClientTools): readonly OwnTool[] {
-    const given = this.#canHideCalls ? listTools(client) : [];
+    const given = this.#isOffered ? listTools(client) : [];
     if (given.length === 0) return [];
     const names = new Set(given.flatMap(calledNames));
     const finding = this.#deferral?.tool(client.tools);
@@ -95,21 +95,25 @@ export class ConversationTools {
     return own.filter(({ definition }) => !names.has(definition.name));
   }
 
-  /** What the request has instead of the client's field. `choice`: which tool the model has to call. */
+  /**
+   * What the request has instead of the client's field: its own bytes, and what is added. `choice`: which tool the model has
+   * to call.
+   */
   field(
-    { tools, lead }: ClientTools,
+    { tools, lead, bytes }: ClientTools & { readonly bytes: Buffer | undefined },
     { choice, marks }: { readonly choice: Json | undefined; readonly marks: MarkUse },
   ): FieldChanges {
-    if (!isArray(tools) || tools.length === 0 || !this.#canHideCalls) return {};
+    if (bytes === undefined || !isArray(tools) || tools.length === 0) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
     const known = this.#encoded;
-    if (known?.tools !== tools || known.forced !== forced || known.marks !== marks) {
+    const offered = this.#isOffered;
+    if (known?.tools !== tools || known.forced !== forced || known.marks !== marks || known.offered !== offered) {
       const own = this.own({ tools, lead }).map(({ definition }) => this.#format.writeTool(definition));
       if (own.length === 0 && marks === "kept") return {};
-      const marked = this.#deferral?.mark(tools, forced) ?? tools;
+      const marked = (offered ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
       const written = marks === "kept" ? all : all.map(withoutMark);
-      this.#encoded = { tools, forced, marks, bytes: Buffer.from(wellFormedJson(written)) };
+      this.#encoded = { tools, forced, marks, offered, bytes: writeValue({ bytes, value: tools }, written) };
     }
     return this.#encoded === undefined ? {} : { tools: this.#encoded.bytes };
   }

@@ -14,6 +14,7 @@ import { readIdentity } from "../recognise/read-identity.ts";
 import { readClientList } from "./client-list.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import { GatewayConversation, type ReductionOptions } from "./gateway-conversation.ts";
+import { RefusedAdditions } from "./refused-additions.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { guessBytes, guessesMax, idleMs, openMax } from "./limits.ts";
 import type { WrittenBody } from "./request-writer.ts";
@@ -101,9 +102,11 @@ export class Conversations implements GatewayState {
   };
   readonly #timer: NodeJS.Timeout;
   readonly #forgetListeners: ForgetListener[] = [];
+  readonly #refused: RefusedAdditions;
 
   constructor(deps: ConversationsDeps) {
     this.#deps = deps;
+    this.#refused = new RefusedAdditions(deps.now);
     this.#timer = setInterval(() => void this.#closeIdle(), idleMs / 2);
     this.#timer.unref();
   }
@@ -266,6 +269,7 @@ export class Conversations implements GatewayState {
         toolUse: toolBook === undefined ? undefined : { book: toolBook, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
         digester: this.#digesters[provider].messages,
+        refused: this.#refused,
         onEvent: (event) => onEvent?.(id, event),
         summarizer,
       }),

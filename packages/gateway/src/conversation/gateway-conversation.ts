@@ -23,6 +23,7 @@ import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
+import type { LeftOut, RefusedAdditions } from "./refused-additions.ts";
 import { readLimit, RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { withPathsIf } from "./with-paths-if.ts";
@@ -61,6 +62,8 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   readonly client?: string | undefined;
   /** Who uses which tools; `who`: the user and the program. */
   readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
+  /** Of all conversations. Absent: every addition is sent. */
+  readonly refused?: RefusedAdditions | undefined;
   readonly now: () => number;
   /** Shared with the one who recognises conversations. */
   readonly digester?: MessageDigester | undefined;
@@ -148,7 +151,7 @@ export class GatewayConversation<P extends Provider> {
     const isFollowing = previous !== undefined && previous === this.#list?.body;
     const list = readClientList(this.#format, body);
     const { elements, unchanged } = list;
-    this.#tools.checkForm((name) => body.field(name));
+    this.#checkTools(body);
     this.#tools.look(body.field("tools"), { elements, unchanged: isFollowing ? unchanged : 0 });
     const context = await this.#open(body, list);
     this.#list = { body, list };
@@ -230,14 +233,10 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
-  /** Whether the request asks for a usage that its client did not ask for. */
-  addsUsage(body: RequestBody): boolean {
-    return this.#writer.addsUsage(body);
-  }
-
-  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
-  leaveOutUsage(body: RequestBody): boolean {
-    return this.#writer.leaveOutUsage(body);
+  /** The upstream does not take this addition: it is in no request of any conversation from now on. */
+  leaveOut(body: RequestBody, refused: LeftOut): void {
+    this.#writer.leaveOut(body, refused);
+    this.#checkTools(body);
   }
 
   /** The context, if it is open: for costs and receipts. */
@@ -352,6 +351,11 @@ export class GatewayConversation<P extends Provider> {
       lead: lead.map(({ value }) => value),
       tools: body.field("tools"),
     };
+  }
+
+  #checkTools(body: RequestBody): void {
+    const isRefused = this.#writer.leavesOut(body, "own-tools");
+    this.#tools.checkForm((name) => body.field(name), isRefused ? "refuses" : "takes");
   }
 
   /** Names of our own tools whose calls can come back. */

@@ -88,3 +88,12 @@ export const deferredConversationsMax = 20_000;
 
 /** Lines appended to tools.jsonl before it is rewritten: about 1 MB, read in milliseconds at a start. */
 export const toolBookLinesSpare = 5_000;
+
+/** How long an addition is left out that an upstream refused by its name: servers change seldom, and a try costs one request. */
+export const refusedAdditionMs = 24 * 3_600_000;
+
+/** The same if it was only found by the client's own request: the reason may have been another one. */
+export const guessedAdditionMs = 3_600_000;
+
+/** Additions of models that are remembered as refused. */
+export const refusedAdditionsMax = 10_000;

@@ -11,6 +11,7 @@ import { CacheMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, writeView } from "./client-list.ts";
 import type { ConversationTools } from "./conversation-tools.ts";
 import { fitReplyLimit, type ReplyLimit } from "./reply-limit.ts";
+import { type Addition, additions, type LeftOut, type RefusedAdditions } from "./refused-additions.ts";
 import { missingUsage } from "./usage-chunk.ts";
 import { type WireFormat, wireFormats } from "./wire-format.ts";
 
@@ -27,6 +28,8 @@ export interface WrittenBody {
   readonly list: readonly (BodyElement | Uint8Array)[];
   /** The same request with more at the end of its list. */
   readonly extend: (elements: readonly JsonObject[]) => readonly Uint8Array[];
+  /** What it has of ours that the upstream may not know. */
+  readonly additions: readonly Addition[];
 }
 
 export interface WriteInput<P extends Provider> {
@@ -55,14 +58,22 @@ export class RequestWriter<P extends Provider> {
   readonly #marks: CacheMarks | undefined;
   readonly #written: WrittenMessages = new WeakMap();
   readonly #bytesByValue = new WeakMap<JsonObject, Uint8Array>();
-  /** The upstream did not take a request that asks for the usage of a stream. */
-  #isUsageRefused = false;
+  readonly #refused: RefusedAdditions | undefined;
 
   constructor(
-    { provider, reduction }: { readonly provider: P; readonly reduction: { readonly cacheMarks: "client" | "added" } },
+    {
+      provider,
+      reduction,
+      refused,
+    }: {
+      readonly provider: P;
+      readonly reduction: { readonly cacheMarks: "client" | "added" };
+      readonly refused?: RefusedAdditions | undefined;
+    },
     tools: ConversationTools,
   ) {
     this.#provider = provider;
+    this.#refused = refused;
     this.#format = wireFormats[provider];
     this.#tools = tools;
     this.#marks = provider === "anthropic" && reduction.cacheMarks === "added" ? new CacheMarks() : undefined;
@@ -76,10 +87,11 @@ export class RequestWriter<P extends Provider> {
         : untouched
           ? { elements: body.elements, ...this.#clientMarks(body) }
           : this.#writeEdited({ body, list, outgoing });
-    const binding = bindThinking(body);
+    const binding = this.leavesOut(body, "thinking-binding") ? unbound(body) : bindThinking(body);
+    const usage = this.leavesOut(body, "usage") ? {} : missingUsage(this.#provider, body);
     const tools = body.field("tools");
     const lead = this.#tools.lead(list.lead, tools);
-    const clientTools = { tools, lead: list.lead.map(({ value }) => value) };
+    const clientTools = { tools, bytes: body.fieldBytes("tools"), lead: list.lead.map(({ value }) => value) };
     const fields = {
       ...this.#tools.field(clientTools, { choice: body.field("tool_choice"), marks: toolMarks }),
       ...binding.fields,
@@ -89,26 +101,36 @@ export class RequestWriter<P extends Provider> {
         fittingTokens: request.maxTokens,
       }),
       ...marks,
-      ...this.#usageFields(body),
+      ...usage,
     };
     const sentList = lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)];
     const bytes = writeBody(body, { list: sentList, fields });
-    const changes = [...Object.keys(fields), ...(untouched && lead === list.lead ? [] : [this.#format.list])];
-    const extend = (added: readonly JsonObject[]) =>
-      writeBody(body, { list: [...sentList, ...added.map((value) => this.#encode(value))], fields });
-    return { bytes, betas: [...request.betas, ...binding.betas], untouched, changes, list: sentList, extend };
+    const isAdded: Readonly<Record<Addition, boolean>> = {
+      "automatic-mark": marks["cache_control"] !== undefined,
+      "thinking-binding": binding.betas.length > 0,
+      usage: Object.keys(usage).length > 0,
+      "block-mark": marks["system"] !== undefined || (this.#marks !== undefined && elements !== body.elements),
+      "own-tools": this.#tools.own(clientTools).length > 0,
+    };
+    return {
+      bytes,
+      betas: [...request.betas, ...binding.betas],
+      untouched,
+      changes: [...Object.keys(fields), ...(untouched && lead === list.lead ? [] : [this.#format.list])],
+      list: sentList,
+      extend: (added) => writeBody(body, { list: [...sentList, ...added.map((value) => this.#encode(value))], fields }),
+      additions: additions.filter((one) => isAdded[one]),
+    };
   }
 
-  /** Whether the request asks for a usage that its client did not ask for. */
-  addsUsage(body: RequestBody): boolean {
-    return Object.keys(this.#usageFields(body)).length > 0;
+  /** Whether the upstream does not take this addition. */
+  leavesOut(body: RequestBody, addition: Addition): boolean {
+    return this.#refused?.has({ provider: this.#provider, model: readModel(body), addition }) === true;
   }
 
-  /** The upstream does not know it: whether the next request is another one for that. */
-  leaveOutUsage(body: RequestBody): boolean {
-    const isChange = this.addsUsage(body);
-    this.#isUsageRefused = true;
-    return isChange;
+  /** From now on, in all conversations. */
+  leaveOut(body: RequestBody, { addition, sign }: LeftOut): void {
+    this.#refused?.add({ provider: this.#provider, model: readModel(body), addition }, sign);
   }
 
   /** The client's own messages where the view shows them, and marks where the context plans them. */
@@ -121,7 +143,9 @@ export class RequestWriter<P extends Provider> {
     const valueAt = (at: number) => elements[at]?.value;
     const written = writeOutgoing(this.#provider, { outgoing, valueAt, written: this.#written });
     const encode = (value: JsonObject): Uint8Array => this.#encode(value);
-    const marked = this.#marks?.edited(body, { written, elements, encode });
+    const marked = this.leavesOut(body, "block-mark")
+      ? undefined
+      : this.#marks?.edited(body, { written, elements, encode });
     if (marked !== undefined)
       return { elements: [...lead, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
     const unmarked = written.map(
@@ -137,25 +161,29 @@ export class RequestWriter<P extends Provider> {
   }
 
   #clientMarks(body: RequestBody): Pick<MarkedList, "marks" | "toolMarks"> {
-    return { marks: this.#marks?.missing(body) ?? {}, toolMarks: "kept" };
-  }
-
-  #usageFields(body: RequestBody): FieldChanges {
-    return this.#isUsageRefused ? {} : missingUsage(this.#provider, body);
+    const isLeftOut = (addition: Addition): boolean => this.leavesOut(body, addition);
+    return { marks: this.#marks?.missing(body, isLeftOut) ?? {}, toolMarks: "kept" };
   }
 }
 
-/** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
-function bindThinking(body: RequestBody): {
+const readModel = (body: RequestBody): string => {
+  const model = body.field("model");
+  return typeof model === "string" ? model : "";
+};
+
+interface ThinkingFields {
   readonly thinking: Json | undefined;
   readonly fields: FieldChanges;
   readonly betas: readonly string[];
-} {
+}
+
+const unbound = (body: RequestBody): ThinkingFields => ({ thinking: body.field("thinking"), fields: {}, betas: [] });
+
+/** The model may have bound its thinking to what was before it: then an edit would make the whole request invalid. */
+function bindThinking(body: RequestBody): ThinkingFields {
   const thinking = body.field("thinking");
-  const model = body.field("model");
-  const isBound = typeof model === "string" && findModel(model)?.thinking === "bound";
-  if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined)
-    return { thinking, fields: {}, betas: [] };
+  const isBound = findModel(readModel(body))?.thinking === "bound";
+  if (!isBound || !isObject(thinking) || thinking["block_binding"] !== undefined) return unbound(body);
   const bound = { ...thinking, block_binding: { prefix_mismatch_behavior: "drop_block" } };
   return { thinking: bound, fields: { thinking: bound }, betas: [bindingBeta] };
 }

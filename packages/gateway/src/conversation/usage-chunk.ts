@@ -11,8 +11,5 @@ export function missingUsage(provider: Provider, body: RequestBody): FieldChange
   if (provider !== "openai-chat" || body.field("stream") !== true) return {};
   const given = body.field("stream_options");
   const options = isObject(given) ? given : {};
-  return options["include_usage"] === true ? {} : { [usageField]: { ...options, include_usage: true } };
+  return options["include_usage"] === true ? {} : { stream_options: { ...options, include_usage: true } };
 }
-
-/** A server that does not know it names it in its error. */
-export const usageField = "stream_options";

@@ -12,6 +12,7 @@ import { wholeReplyBytesMax } from "./limits.ts";
 import { passThrough } from "./pass-through.ts";
 
 export interface ChargedPassDeps {
+  /** Its replies are plain: they are read for what they cost. */
   readonly upstream: Upstream;
   readonly onEvent: GatewayListener;
   readonly prices: () => readonly ModelOverride[];
@@ -39,8 +40,7 @@ export async function passCharged(deps: ChargedPassDeps, request: ClientRequest,
   const model = textField(fields, "model");
   if (await refuseUnpriced(deps, { request, reply, model })) return;
   const metered = new MeteredReply(reply, new ReplyUsage(provider));
-  const headers = { ...request.headers, "accept-encoding": "identity" };
-  const outcome = await passThrough(deps.upstream, { request: { ...request, headers, body: [body] }, reply: metered });
+  const outcome = await passThrough(deps.upstream, { request: { ...request, body: [body] }, reply: metered });
   const isPaid = metered.isGood || (outcome.kind === "broken" && outcome.why === "cancelled");
   if (operation === "count" || !isPaid) return;
   const figures = metered.usage.figures({ model, inputTokens: estimateTokens(body.byteLength), prices: deps.prices() });

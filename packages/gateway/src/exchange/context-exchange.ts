@@ -5,7 +5,7 @@ import { HeldHistories } from "../conversation/held-history.ts";
 import type { HeldLog } from "../conversation/held-log.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
-import { usageField } from "../conversation/usage-chunk.ts";
+import { type Addition, findNamed } from "../conversation/refused-additions.ts";
 import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
@@ -14,11 +14,12 @@ import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";
 import { usageChange } from "../reply/usage.ts";
 import { WholeRelay } from "../reply/whole-relay.ts";
-import { addBetas, askForPlainReply, forwardHeaders, isStream } from "../upstream/headers.ts";
+import { addBetas, forwardHeaders, isStream } from "../upstream/headers.ts";
+import { plainUpstream } from "../upstream/plain-upstream.ts";
 import type { Upstream, UpstreamFailure, UpstreamReply } from "../upstream/upstream.ts";
 import { type ChargedPassDeps, passCharged, refuseUnpriced } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
-import { failureReply, sendError } from "./error-reply.ts";
+import { brokenOff, failureReply, sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { findConversation } from "./find-conversation.ts";
 import { observeShared } from "./observed-reply.ts";
@@ -56,8 +57,9 @@ export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new HeldHistories(deps.heldLog);
   deps.conversations.onForget((user, sessions) => histories.forget(user, sessions));
   const prices = () => deps.options().prices ?? [];
-  const exchange = wholeExchange({ ...deps, prices, onJoined: (user, ids) => histories.linkReplies(user, ids) });
-  return heldExchange({ ...deps, prices, histories, threads: () => deps.options().threads }, exchange);
+  const plain = { ...deps, prices, upstream: plainUpstream(deps.upstream) };
+  const exchange = wholeExchange({ ...plain, onJoined: (user, ids) => histories.linkReplies(user, ids) });
+  return heldExchange({ ...plain, histories, threads: () => deps.options().threads }, exchange);
 }
 
 interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
@@ -99,6 +101,8 @@ class RunningExchange {
   #ownTools: ReadonlySet<string> = new Set();
   /** Not the replies to the client's own request: the context has not asked for them. */
   #isRecorded = true;
+  /** Of the request that was sent last. */
+  #additions: readonly Addition[] = [];
 
   constructor(
     deps: WholeExchangeDeps,
@@ -177,22 +181,21 @@ class RunningExchange {
       const { bytes, reply } = await holdReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
       const isOwn = prepared.changes.length === 0 && prepared.betas.length === 0;
-      const namesUsage = bytes.includes(usageField);
-      if (outcome.status === 422 && !namesUsage) return reply;
       const text = bytes.toString("utf8");
-      const { provider } = this.#request;
-      const hasField = (name: string): boolean => this.#body.field(name) !== undefined;
       const { status } = outcome;
-      if (isClientsMistake({ provider, status, error: text, changes: prepared.changes, hasField })) return reply;
+      const named = findNamed(text, this.#additions);
+      if (named === undefined && (status === 422 || this.#isClientsMistake({ status, error: text, prepared })))
+        return reply;
       try {
-        if (namesUsage && conversation.leaveOutUsage(this.#body)) {
+        if (named !== undefined) {
+          conversation.leaveOut(this.#body, { addition: named, sign: "named" });
           prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
           continue;
         }
         const error = { status, body: tryParseJson(text) ?? text };
         const isPlainer =
           tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
-        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(status);
+        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(status, prepared);
         prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
         return isOwn ? reply : await this.#sendOwn("refused", error);
@@ -200,10 +203,25 @@ class RunningExchange {
     }
   }
 
+  #isClientsMistake({
+    status,
+    error,
+    prepared: { changes },
+  }: {
+    readonly status: number;
+    readonly error: string;
+    readonly prepared: PreparedBody;
+  }): boolean {
+    const { provider } = this.#request;
+    const hasField = (name: string): boolean => this.#body.field(name) !== undefined;
+    return isClientsMistake({ provider, status, error, changes, hasField });
+  }
+
   async #send(prepared: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal } = this.#request;
     this.#account.sent(prepared);
-    const headers = addBetas(askForPlainReply(forwardHeaders(this.#request.headers)), prepared.betas);
+    this.#additions = prepared.additions;
+    const headers = addBetas(forwardHeaders(this.#request.headers), prepared.betas);
     const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
     return this.#begin(outcome);
   }
@@ -223,19 +241,25 @@ class RunningExchange {
     return await this.#sendUnchanged();
   }
 
-  /** If the client's own request is refused too, the mistake is the client's. */
-  async #sendRefused(status: number): Promise<UpstreamReply | UpstreamFailure> {
+  /**
+   * If the client's own request is refused too, the mistake is the client's. If it is taken, the upstream does not take one
+   * of the additions: one after the other is left out.
+   */
+  async #sendRefused(status: number, refused: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const outcome = await this.#sendUnchanged();
     if (outcome.kind === "reply" && outcome.status !== status)
       this.#tellFailure("refused", new OwnFailure(`status ${status}`));
+    const [suspect] = refused.untouched && outcome.kind === "reply" && isGood(outcome) ? refused.additions : [];
+    if (suspect !== undefined) this.#open.conversation.leaveOut(this.#body, { addition: suspect, sign: "guessed" });
     return outcome;
   }
 
   async #sendUnchanged(): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal, body } = this.#request;
     this.#isRecorded = false;
+    this.#additions = [];
     this.#account.sentOwn();
-    const headers = askForPlainReply(forwardHeaders(this.#request.headers));
+    const headers = forwardHeaders(this.#request.headers);
     return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
   }
 
@@ -359,7 +383,7 @@ class RunningExchange {
       provider,
       ownTools: this.#ownTools,
       usage: usageChange(provider, report),
-      usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
+      usageChunk: this.#additions.includes("usage") ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);
         this.#account.take(event);
@@ -373,9 +397,11 @@ class RunningExchange {
     if (first !== undefined) await this.#reply.write(chunks.length === 1 ? first : Buffer.concat(chunks));
   }
 
-  /** A reply that is not read. */
+  /** A reply that is not read. A call of ours in it would reach the client: its upstream is not offered our tools again. */
   async #pass(outcome: UpstreamReply): Promise<void> {
     this.#account.settle();
+    if (isGood(outcome) && this.#additions.includes("own-tools") && this.#request.operation === "create")
+      this.#open.conversation.leaveOut(this.#body, { addition: "own-tools", sign: "named" });
     await passReply(outcome, this.#reply);
   }
 
@@ -390,5 +416,3 @@ class RunningExchange {
 
 /** For what a request holds. 422: of servers that check its fields. */
 const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
-
-const brokenOff: UpstreamFailure = { kind: "failed", why: "reset", message: "The upstream closed the connection." };

@@ -123,3 +123,10 @@ const errorByWhy: Readonly<Record<UpstreamFailure["why"], OwnError>> = {
   // The client went away, so nobody reads this error.
   cancelled: "upstream-unreachable",
 };
+
+/** A reply that is not streamed ended before its end. */
+export const brokenOff: UpstreamFailure = {
+  kind: "failed",
+  why: "reset",
+  message: "The upstream closed the connection.",
+};

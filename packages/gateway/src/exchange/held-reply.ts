@@ -61,6 +61,6 @@ export const isRefused = ({ status }: Pick<UpstreamReply, "status">): boolean =>
 
 export const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
 
-/** Some servers compress although they are asked not to: such a reply can only pass as it is. */
+/** Some servers compress although they are asked not to: what `plainUpstream` can't decode can only pass as it is. */
 export const isReadable = (reply: UpstreamReply): boolean =>
   isGood(reply) && /^(?:identity)?$/i.test(String(reply.headers["content-encoding"] ?? ""));

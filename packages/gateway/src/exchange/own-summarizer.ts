@@ -1,7 +1,7 @@
 import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
 import type { AskModel } from "palimpsest/internal/context/summarizer";
 import { isObject, tryParseJson } from "palimpsest/internal/schema/json";
-import { askForPlainReply, forwardHeaders } from "../upstream/headers.ts";
+import { forwardHeaders } from "../upstream/headers.ts";
 import { estimateTokens, ReplyUsage } from "../reply/reply-usage.ts";
 import { type ChargedPassDeps, replyCost } from "./charged-pass.ts";
 import type { ClientRequest } from "./exchange.ts";
@@ -23,7 +23,7 @@ export const ownSummarizer =
       provider,
       method,
       path: path.replace(countPath, ""),
-      headers: askForPlainReply(forwardHeaders(headers)),
+      headers: forwardHeaders(headers),
       body: [body],
       signal,
     });

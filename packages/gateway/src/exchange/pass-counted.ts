@@ -1,4 +1,4 @@
-import { addBetas, askForPlainReply, forwardHeaders } from "../upstream/headers.ts";
+import { addBetas, forwardHeaders } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
 import { type FindDeps, findCounted } from "./find-conversation.ts";
@@ -17,7 +17,7 @@ export async function passCounted(
   const counted = findCounted(deps, request);
   if (counted === undefined) return false;
   const { provider, method, path, signal } = request;
-  const headers = addBetas(askForPlainReply(forwardHeaders(request.headers)), counted.betas);
+  const headers = addBetas(forwardHeaders(request.headers), counted.betas);
   const outcome = await deps.upstream.send({ provider, method, path, headers, body: counted.bytes, signal });
   if (outcome.kind === "failed" || !isGood(outcome)) return false;
   const { bytes } = await holdReply(outcome, errorBytesMax);

@@ -41,7 +41,7 @@ export interface HttpPair {
  * The steps of a request; each may answer it:
  *
  *   headers, Host and Origin are valid (400, 403) → no WebSocket (426) → path → own page
- *     → user by key (401) → limits (429) → body (408, 413) → exchange, or passed on
+ *     → user by key (401) → limits (429) → body (408; 413, or passed on unread) → exchange, or passed on
  */
 export class RequestHandler {
   readonly #deps: HandlerDeps;
@@ -150,21 +150,28 @@ export class RequestHandler {
     const { request } = pair;
     const { method = "GET" } = request;
     const { headers } = user;
-    if (route.kind === "pass") {
+    const pass = async (begun?: Uint8Array): Promise<number> => {
       const expected = Number(headers["content-length"] ?? 0);
       if (expected > passedBodyBytesMax) await this.#refuseBody(pair, { provider, reply, why: "too-large" });
       else {
         const streamed = hasBody(request)
-          ? streamBody(request, { bytesMax: passedBodyBytesMax, idleMsMax })
+          ? streamBody(request, { bytesMax: passedBodyBytesMax, idleMsMax, begun })
           : { stream: [], refusal: () => undefined };
         const passed = { provider, method, path: route.path, headers, body: streamed.stream, signal };
         const refusal = () => describeRefusal(streamed.refusal());
         await passThrough(upstream, { request: passed, reply, refusal });
       }
       return expected;
-    }
+    };
+    if (route.kind === "pass") return await pass();
     const body = await readBody(request, { bytesMax: bodyBytesMax, idleMsMax });
     if (body.kind === "gone") return 0;
+    // What is not read can't be charged, nor checked for what a user may not do with the operator's key.
+    if (body.kind === "too-large" && account.key === "client" && account.spend === "unlimited") {
+      const message = "the body is larger than the gateway reads (32 MB)";
+      this.#deps.onEvent({ kind: "failed-open", user: user.name, step: "body", message });
+      return await pass(body.begun);
+    }
     if (body.kind !== "body") {
       await this.#refuseBody(pair, { provider, reply, why: body.kind });
       return 0;

@@ -1,4 +1,4 @@
-/** The limit of the Messages API. */
+/** The limit of the Messages API. A larger body is not held and read, but streamed on. */
 export const bodyBytesMax = 32 * 1024 * 1024;
 
 /** Other paths are streamed and not held in memory. OpenAI's Files API, which takes the largest ones, has this limit. */

@@ -9,12 +9,14 @@ export interface BodyLimits {
 
 export type BodyOutcome =
   | { readonly kind: "body"; readonly bytes: Uint8Array }
-  | { readonly kind: "too-large" | "slow" | "gone" };
+  /** `begun`: what has come of it. The rest waits: see `streamBody`. */
+  | { readonly kind: "too-large"; readonly begun: Uint8Array }
+  | { readonly kind: "slow" | "gone" };
 
 /** Takes no more than the limit, in bytes and in time between two chunks. The whole time is limited by the server. */
 export function readBody(request: IncomingMessage, { bytesMax, idleMsMax }: BodyLimits): Promise<BodyOutcome> {
   const expected = Number(request.headers["content-length"] ?? 0);
-  if (expected > bytesMax) return Promise.resolve({ kind: "too-large" });
+  if (expected > bytesMax) return Promise.resolve({ kind: "too-large", begun: new Uint8Array() });
   return new Promise((resolve) => {
     const body = new CollectedBody(expected);
     const settle = (outcome: BodyOutcome): void => {
@@ -24,8 +26,10 @@ export function readBody(request: IncomingMessage, { bytesMax, idleMsMax }: Body
     };
     const take = (chunk: Buffer): void => {
       timer.refresh();
-      if (body.size + chunk.byteLength > bytesMax) settle({ kind: "too-large" });
-      else body.add(chunk);
+      body.add(chunk);
+      if (body.size <= bytesMax) return;
+      request.pause();
+      settle({ kind: "too-large", begun: body.bytes() });
     };
     const [finish, leave] = [() => settle({ kind: "body", bytes: body.bytes() }), () => settle({ kind: "gone" })];
     const timer = setTimeout(() => settle({ kind: "slow" }), idleMsMax);
@@ -69,10 +73,13 @@ export interface StreamedBody {
   readonly refusal: () => "too-large" | "slow" | undefined;
 }
 
-/** A body that is sent on while it comes. The stream fails when a limit is reached. */
-export function streamBody(request: IncomingMessage, { bytesMax, idleMsMax }: BodyLimits): StreamedBody {
+/** A body that is sent on while it comes. The stream fails when a limit is reached. `begun`: what was read of it before. */
+export function streamBody(
+  request: IncomingMessage,
+  { bytesMax, idleMsMax, begun }: BodyLimits & { readonly begun?: Uint8Array | undefined },
+): StreamedBody {
   let refusal: "too-large" | "slow" | undefined;
-  let size = 0;
+  let size = begun?.byteLength ?? 0;
   const take = (chunk: Buffer): void => {
     timer.refresh();
     size += chunk.byteLength;
@@ -101,6 +108,7 @@ export function streamBody(request: IncomingMessage, { bytesMax, idleMsMax }: Bo
     else refuse("slow");
   };
   const timer = setTimeout(look, idleMsMax);
+  if (size > 0) stream.push(begun);
   request.on("data", take).on("end", finish).on("close", leave);
   return { stream, refusal: () => refusal };
 }

@@ -54,9 +54,15 @@ export async function serveHttp(options: HttpOptions): Promise<HttpOutcome> {
   const failure = await listen(server, { host, port });
   if (failure !== undefined) return { kind: "failed", ...failure };
   const bound = boundPort(server.address());
-  const name = host.includes(":") ? `[${host}]` : host;
+  const name = anyAddress.get(host) ?? (host.includes(":") ? `[${host}]` : host);
   return { kind: "serving", url: `${tls === undefined ? "http" : "https"}://${name}:${bound}`, port: bound, server };
 }
+
+/** Every address of the machine, which is none that a client can connect to: this machine's own is. */
+const anyAddress: ReadonlyMap<string, string> = new Map([
+  ["0.0.0.0", "127.0.0.1"],
+  ["::", "[::1]"],
+]);
 
 function createFor(
   tls: HttpOptions["tls"],

@@ -50,7 +50,8 @@ export class ChatStream implements StreamFormat {
     const usage = field(chunk, "usage");
     const told = isObject(usage) ? this.#tell(usage) : usage;
     const isChanged = after.some((choice, at) => choice !== before[at]);
-    if (told === usage && !isChanged && !this.#isContinued) return "pass";
+    const isNullWithheld = usage === null && this.#options.usageChunk === "withhold";
+    if (told === usage && !isChanged && !this.#isContinued) return isNullWithheld ? "without-usage" : "pass";
     const saysNothing = !isObject(told) && after.every(isEmptyChoice);
     if (saysNothing && (told !== usage || isChanged || after.length > 0)) return "withhold";
     const { usage: _, ...rest } = chunk;
@@ -58,7 +59,7 @@ export class ChatStream implements StreamFormat {
       ...rest,
       ...(this.#isContinued ? this.#head : {}),
       ...(isArray(choices) ? { choices: after } : {}),
-      ...(told === undefined ? {} : { usage: told }),
+      ...(told === undefined || isNullWithheld ? {} : { usage: told }),
     };
   }
 

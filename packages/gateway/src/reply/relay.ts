@@ -29,7 +29,10 @@ export interface RelayOptions {
    * stream told, and the sum of several replies. Without a change it must return the same object.
    */
   readonly usage?: ((usage: JsonObject) => JsonObject) | undefined;
-  /** `withhold` for a chat client that did not ask for the chunk with the usage, if the gateway did. */
+  /**
+   * `withhold` for a chat client that did not ask for the chunk with the usage, if the gateway did. Then the other chunks have
+   * `"usage":null`, which is withheld too.
+   */
   readonly usageChunk?: "pass" | "withhold" | undefined;
   /** Told of each event of upstream, or of a reply that is not streamed, as it came: with own calls. */
   readonly onEvent: (event: JsonObject) => void;
@@ -55,8 +58,8 @@ export type ReplyEnd =
   /** Upstream ended before the end of its message, or sent an error, which was passed on. */
   | { readonly kind: "broken" };
 
-/** What the client gets of an event: the same bytes, nothing, or another event. */
-export type ShownEvent = "pass" | "withhold" | JsonObject;
+/** What the client gets of an event: the same bytes, the same without the member `usage`, nothing, or another event. */
+export type ShownEvent = "pass" | "without-usage" | "withhold" | JsonObject;
 
 /** What a provider's streams mean. */
 export interface StreamFormat {

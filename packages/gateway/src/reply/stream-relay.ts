@@ -1,5 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
+import { removeMember } from "../body/write-body.ts";
 import { AnthropicStream } from "./anthropic-stream.ts";
 import { ChatStream } from "./chat-stream.ts";
 import { EventSplitter, readEventData } from "./event-splitter.ts";
@@ -123,8 +124,10 @@ export class StreamRelay {
     this.#options.onEvent(event);
     const shown: ShownEvent = this.#format.take(event);
     if (shown === "pass" || shown === "withhold") return shown;
-    // The event's name and other lines stay as they are.
-    return Buffer.concat([bytes.subarray(0, data.start), encode(shown), bytes.subarray(data.end)]);
+    const json =
+      shown === "without-usage" ? removeMember(bytes.subarray(data.start, data.end), "usage") : encode(shown);
+    // The event's name and other lines stay as they are. Data of several lines is no object as it stands.
+    return json === undefined ? "pass" : Buffer.concat([bytes.subarray(0, data.start), json, bytes.subarray(data.end)]);
   }
 }
 

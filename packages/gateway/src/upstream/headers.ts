@@ -40,9 +40,6 @@ export const forwardHeaders = (headers: IncomingHttpHeaders): Headers =>
 /** The upstream's headers without those of its connection. */
 export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(headers, (name) => !notReturned.has(name));
 
-/** Asks for an uncompressed reply, for an exchange that reads it. */
-export const askForPlainReply = (headers: Headers): Headers => ({ ...headers, "accept-encoding": "identity" });
-
 /** Adds values to the `anthropic-beta` header. */
 export function addBetas(headers: Headers, betas: readonly string[]): Headers {
   if (betas.length === 0) return headers;
