@@ -268,7 +268,7 @@ describe("what fails of ours does not reach the client", () => {
     const agent = new Agent("stream");
     const direct = await askDirectly(agent);
     await openWorld();
-    vi.spyOn(world.conversations, "find").mockImplementationOnce(() => {
+    vi.spyOn(world.conversations, "findUnlessTaken").mockImplementationOnce(() => {
       throw new TypeError("a bug");
     });
     const got = await agent.ask();

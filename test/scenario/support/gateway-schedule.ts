@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, ok } from "node:assert/strict";
 import { mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -333,10 +333,16 @@ class Schedule {
     await this.#options.gateways.close();
     const deps = fileDeps(join(this.#folder, "sessions"));
     const sessions = (await readdir(join(this.#folder, "sessions"))).filter((name) => name.endsWith(".jsonl"));
-    equal(sessions.length, 1, this.#story.join("\n"));
-    const { messages, damage } = await readTranscript(deps, (sessions[0] ?? "").replace(".jsonl", ""));
-    deepEqual(damage, []);
-    deepEqual(flatten(messages), flatten(this.#list), this.#story.join("\n"));
+    const ownSessions: (readonly string[])[] = [];
+    const [, , ...later] = this.#list;
+    for (const name of sessions) {
+      const { messages, damage } = await readTranscript(deps, name.replace(".jsonl", ""));
+      deepEqual(damage, []);
+      const said = flatten(messages);
+      // A client that went away before it read its first reply, when all of that was written: its next try is a run of its own.
+      if (flatten(later.slice(0, 1)).some((block) => said.includes(block))) ownSessions.push(said);
+    }
+    deepEqual(ownSessions, [flatten(this.#list)], this.#story.join("\n"));
   }
 }
 
