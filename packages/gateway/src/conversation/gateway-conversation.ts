@@ -20,7 +20,7 @@ import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits
 import { OwnFailure } from "./own-failure.ts";
 import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
 import { Recording } from "./recording.ts";
-import { readLimit, RequestWriter, type WrittenBody } from "./request-writer.ts";
+import { type AddedField, readLimit, RequestWriter, type WrittenBody } from "./request-writer.ts";
 import type { ToolBook } from "./tool-book.ts";
 import { withPathsIf } from "./with-paths-if.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
@@ -206,9 +206,9 @@ export class GatewayConversation<P extends Provider> {
     return this.#writer.addsUsage(body);
   }
 
-  /** The upstream does not know it: whether the next request of this conversation is another one for that. */
-  leaveOutUsage(body: RequestBody): boolean {
-    return this.#writer.leaveOutUsage(body);
+  /** The upstream does not know a field of ours: whether the next request of this conversation is another one for that. */
+  leaveOut(name: AddedField, body: RequestBody): boolean {
+    return this.#writer.leaveOut(name, body);
   }
 
   /** The context, if it is open: for costs and receipts. */

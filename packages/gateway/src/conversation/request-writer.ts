@@ -7,11 +7,12 @@ import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { BodyElement } from "../body/body-element.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import { breakpointField, CacheBreakpoints } from "./cache-breakpoints.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, writeView } from "./client-list.ts";
 import type { ConversationTools } from "./conversation-tools.ts";
 import { fitReplyLimit, type ReplyLimit } from "./reply-limit.ts";
-import { missingUsage } from "./usage-chunk.ts";
+import { missingUsage, usageField } from "./usage-chunk.ts";
 import { type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** A request as it goes upstream. */
@@ -31,6 +32,10 @@ interface WriteInput<P extends Provider> {
   readonly request: Pick<NextRequest<P>, "params" | "betas" | "maxTokens">;
 }
 
+/** Fields that the gateway adds and that not every upstream knows. */
+export const addedFields = [usageField, breakpointField] as const;
+export type AddedField = (typeof addedFields)[number];
+
 /** The list to send, and how it is marked for the provider's cache. */
 interface MarkedList {
   readonly elements: readonly (BodyElement | Uint8Array)[];
@@ -47,6 +52,7 @@ export class RequestWriter<P extends Provider> {
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
   readonly #marks: CacheMarks | undefined;
+  #breakpoints: CacheBreakpoints | undefined;
   readonly #written: WrittenMessages = new WeakMap();
   readonly #bytesByValue = new WeakMap<JsonObject, Uint8Array>();
   /** The upstream did not take a request that asks for the usage of a stream. */
@@ -59,7 +65,9 @@ export class RequestWriter<P extends Provider> {
     this.#provider = provider;
     this.#format = wireFormats[provider];
     this.#tools = tools;
-    this.#marks = provider === "anthropic" && reduction.cacheMarks === "added" ? new CacheMarks() : undefined;
+    const isAdded = reduction.cacheMarks === "added";
+    this.#marks = isAdded && provider === "anthropic" ? new CacheMarks() : undefined;
+    this.#breakpoints = isAdded && provider !== "anthropic" ? new CacheBreakpoints() : undefined;
   }
 
   write({ body, list, outgoing, request }: WriteInput<P>): WrittenBody {
@@ -97,10 +105,11 @@ export class RequestWriter<P extends Provider> {
     return Object.keys(this.#usageFields(body)).length > 0;
   }
 
-  /** The upstream does not know it: whether the next request is another one for that. */
-  leaveOutUsage(body: RequestBody): boolean {
-    const isChange = this.addsUsage(body);
-    this.#isUsageRefused = true;
+  /** The upstream does not know a field of ours: whether the next request is another one for that. */
+  leaveOut(name: AddedField, body: RequestBody): boolean {
+    const isChange = name === usageField ? this.addsUsage(body) : this.#breakpoints !== undefined;
+    if (name === usageField) this.#isUsageRefused = true;
+    else this.#breakpoints = undefined;
     return isChange;
   }
 
@@ -117,10 +126,10 @@ export class RequestWriter<P extends Provider> {
     const marked = this.#marks?.edited(body, { written, elements, encode });
     if (marked !== undefined)
       return { elements: [...lead, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
-    const unmarked = written.map(
-      ({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value),
-    );
-    return { elements: [...lead, ...unmarked], ...this.#clientMarks(body) };
+    const sent =
+      this.#breakpoints?.edited(body, { written, elements, encode }) ??
+      written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value));
+    return { elements: [...lead, ...sent], ...this.#clientMarks(body) };
   }
 
   #encode(value: JsonObject): Uint8Array {

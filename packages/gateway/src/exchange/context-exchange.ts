@@ -6,7 +6,7 @@ import { HeldHistories } from "../conversation/held-history.ts";
 import type { HeldLog } from "../conversation/held-log.ts";
 import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/gateway-conversation.ts";
-import { usageField } from "../conversation/usage-chunk.ts";
+import { addedFields } from "../conversation/request-writer.ts";
 import { OwnFailure } from "../conversation/own-failure.ts";
 import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
@@ -181,10 +181,10 @@ class RunningExchange {
       const { bytes, reply } = await holdReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
       const isOwn = prepared.bytes.length === 1 && prepared.bytes[0] === this.#request.body;
-      const namesUsage = bytes.includes(usageField);
-      if (outcome.status === 422 && !namesUsage) return reply;
+      const named = addedFields.find((name) => bytes.includes(name));
+      if (outcome.status === 422 && named === undefined) return reply;
       try {
-        if (namesUsage && conversation.leaveOutUsage(this.#body)) {
+        if (named !== undefined && conversation.leaveOut(named, this.#body)) {
           prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
           continue;
         }
