@@ -28,7 +28,9 @@ export class CacheBreakpoints {
     body: RequestBody,
     { written, elements, encode }: EditedList,
   ): readonly (BodyElement | Uint8Array)[] | undefined {
-    if (!hasBreakpoints(body.field("model")) || isObject(body.field("prompt_cache_options"))) return undefined;
+    const options = body.field("prompt_cache_options");
+    const isExplicit = isObject(options) && textField(options, "mode") === "explicit";
+    if (!hasBreakpoints(body.field("model")) || isExplicit) return undefined;
     if (elements.some(({ value }) => this.#isMarked(value))) return undefined;
     const at = findPlace(written);
     return written.map(({ value, given }, index) => {
@@ -48,7 +50,7 @@ export class CacheBreakpoints {
 
 /** Other models refuse them, and cache every prefix. */
 function hasBreakpoints(model: Json | undefined): boolean {
-  const [, major, minor = "0"] = typeof model === "string" ? (/(?:^|\/)gpt-(\d+)(?:\.(\d+))?/.exec(model) ?? []) : [];
+  const [, major, minor = "0"] = typeof model === "string" ? (/(?:^|[/:])gpt-(\d+)(?:\.(\d+))?/.exec(model) ?? []) : [];
   return major !== undefined && (Number(major) > 5 || (Number(major) === 5 && Number(minor) >= 6));
 }
 
@@ -85,14 +87,13 @@ function markLastPart(value: JsonObject): JsonObject {
   const parts = contentParts(value);
   const last = parts.at(-1);
   if (!isObject(last)) return value;
-  return { ...value, [contentName(value)]: [...parts.slice(0, -1), { ...last, [breakpointField]: { mode: "explicit" } }] };
+  return {
+    ...value,
+    [contentName(value)]: [...parts.slice(0, -1), { ...last, [breakpointField]: { mode: "explicit" } }],
+  };
 }
 
-function remember<Value>(
-  known: WeakMap<JsonObject, Value>,
-  key: JsonObject,
-  make: (key: JsonObject) => Value,
-): Value {
+function remember<Value>(known: WeakMap<JsonObject, Value>, key: JsonObject, make: (key: JsonObject) => Value): Value {
   const before = known.get(key);
   if (before !== undefined) return before;
   const value = make(key);
