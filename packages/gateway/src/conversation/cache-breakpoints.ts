@@ -23,14 +23,19 @@ export class CacheBreakpoints {
   readonly #markedByValue = new WeakMap<JsonObject, JsonObject>();
   readonly #isMarkedByClient = new WeakMap<JsonObject, boolean>();
 
+  /** Whether the model has breakpoints, and the client does not want its own alone. */
+  isFor(body: RequestBody): boolean {
+    const options = body.field("prompt_cache_options");
+    const isExplicit = isObject(options) && textField(options, "mode") === "explicit";
+    return hasBreakpoints(body.field("model")) && !isExplicit;
+  }
+
   /** Undefined if the model has no breakpoints, or the client sets them itself. */
   edited(
     body: RequestBody,
     { written, elements, encode }: EditedList,
   ): readonly (BodyElement | Uint8Array)[] | undefined {
-    const options = body.field("prompt_cache_options");
-    const isExplicit = isObject(options) && textField(options, "mode") === "explicit";
-    if (!hasBreakpoints(body.field("model")) || isExplicit) return undefined;
+    if (!this.isFor(body)) return undefined;
     if (elements.some(({ value }) => this.#isMarked(value))) return undefined;
     const at = findPlace(written);
     return written.map(({ value, given }, index) => {

@@ -206,6 +206,11 @@ export class GatewayConversation<P extends Provider> {
     return this.#writer.addsUsage(body);
   }
 
+  /** Whether requests of this conversation may have breakpoints that their client did not set. */
+  mayAddBreakpoints(body: RequestBody): boolean {
+    return this.#writer.mayAddBreakpoints(body);
+  }
+
   /** The upstream does not know a field of ours: whether the next request of this conversation is another one for that. */
   leaveOut(name: AddedField, body: RequestBody): boolean {
     return this.#writer.leaveOut(name, body);

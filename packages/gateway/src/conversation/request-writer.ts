@@ -105,6 +105,11 @@ export class RequestWriter<P extends Provider> {
     return Object.keys(this.#usageFields(body)).length > 0;
   }
 
+  /** Whether its requests may have breakpoints that the client did not set. */
+  mayAddBreakpoints(body: RequestBody): boolean {
+    return this.#breakpoints?.isFor(body) === true && body.field("prompt_cache_options") === undefined;
+  }
+
   /** The upstream does not know a field of ours: whether the next request is another one for that. */
   leaveOut(name: AddedField, body: RequestBody): boolean {
     const isChange = name === usageField ? this.addsUsage(body) : this.#breakpoints !== undefined;

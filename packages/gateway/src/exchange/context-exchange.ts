@@ -357,7 +357,10 @@ class RunningExchange {
     return {
       provider,
       ownTools: this.#ownTools,
-      usage: usageChange(provider, report),
+      usage: usageChange(provider, {
+        report,
+        writeDetails: this.#open.conversation.mayAddBreakpoints(this.#body) ? "dropped" : "kept",
+      }),
       usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);

@@ -12,9 +12,34 @@ export type UsageReport =
   /** A function, since the request behind a continued reply is another one. */
   | { readonly kind: "sent"; readonly moreTokens: () => Tokens };
 
+interface UsageChangeInput {
+  readonly report: UsageReport;
+  /** `dropped`: the client did not ask for them, and may take numbers only, as the Agents SDK does. */
+  readonly writeDetails: "kept" | "dropped";
+}
+
 /** For `RelayOptions.usage`. Undefined: usage passes as it is. */
-export const usageChange = (provider: Provider, report: UsageReport): ((usage: JsonObject) => JsonObject) | undefined =>
-  report.kind === "used" ? undefined : (usage) => growInput(provider, usage, report.moreTokens());
+export function usageChange(
+  provider: Provider,
+  { report, writeDetails }: UsageChangeInput,
+): ((usage: JsonObject) => JsonObject) | undefined {
+  if (report.kind === "used" && writeDetails === "kept") return undefined;
+  return (usage) => {
+    const told = writeDetails === "kept" ? usage : dropWriteDetails(usage);
+    return report.kind === "used" ? told : growInput(provider, told, report.moreTokens());
+  };
+}
+
+/** What a breakpoint adds to a usage of OpenAI: the tokens written by lifetime. The same object if there is none. */
+function dropWriteDetails(usage: JsonObject): JsonObject {
+  for (const name of ["input_tokens_details", "prompt_tokens_details"]) {
+    const details = field(usage, name);
+    if (!isObject(details) || field(details, "cache_write_tokens_details") === undefined) continue;
+    const { cache_write_tokens_details: _written, ...others } = details;
+    return { ...usage, [name]: others };
+  }
+  return usage;
+}
 
 /**
  * A usage whose input side has `more` tokens more. They count as read from the cache if the request used the cache at all:
