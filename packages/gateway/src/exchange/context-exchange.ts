@@ -350,17 +350,14 @@ class RunningExchange {
 
   #relayOptions(): RelayOptions {
     const { provider } = this.#request;
+    const moreTokens = () => this.#account.moreTokens;
     const report =
-      this.#deps.options().usage === "used"
-        ? ({ kind: "used" } as const)
-        : ({ kind: "sent", moreTokens: () => this.#account.moreTokens } as const);
+      this.#deps.options().usage === "used" ? ({ kind: "used" } as const) : ({ kind: "sent", moreTokens } as const);
+    const writeDetails = this.#open.conversation.mayAddBreakpoints(this.#body) ? "dropped" : "kept";
     return {
       provider,
       ownTools: this.#ownTools,
-      usage: usageChange(provider, {
-        report,
-        writeDetails: this.#open.conversation.mayAddBreakpoints(this.#body) ? "dropped" : "kept",
-      }),
+      usage: usageChange(provider, { report, writeDetails }),
       usageChunk: this.#open.conversation.addsUsage(this.#body) ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);
