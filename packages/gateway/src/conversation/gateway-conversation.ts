@@ -233,6 +233,11 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
+  /** Whether requests of this conversation may have breakpoints that their client did not set. */
+  mayAddBreakpoints(body: RequestBody): boolean {
+    return this.#writer.mayAddBreakpoints(body);
+  }
+
   /** The upstream does not take this addition: it is in no request of any conversation from now on. */
   leaveOut(body: RequestBody, refused: LeftOut): void {
     this.#writer.leaveOut(body, refused);

@@ -4,9 +4,16 @@ import { guessedAdditionMs, refusedAdditionMs, refusedAdditionsMax } from "./lim
 /**
  * What the gateway adds to a request of its own accord, in the order in which it is suspected if a refusal does not say why:
  * `cache_control` of the request, `block_binding` and its beta, `stream_options`, marks of the system prompt and of an edited
- * list, tools that the gateway answers.
+ * list, breakpoints of OpenAI's APIs, tools that the gateway answers.
  */
-export const additions = ["automatic-mark", "thinking-binding", "usage", "block-mark", "own-tools"] as const;
+export const additions = [
+  "automatic-mark",
+  "thinking-binding",
+  "usage",
+  "block-mark",
+  "breakpoint",
+  "own-tools",
+] as const;
 export type Addition = (typeof additions)[number];
 
 /** `guessed`: the refusal did not name it, but the client's own request was taken. */
@@ -63,5 +70,6 @@ const nameByAddition: Readonly<Record<Addition, RegExp>> = {
   "thinking-binding": /block_binding|thinking-binding/,
   usage: /stream_options|include_usage/,
   "block-mark": /cache_control/,
+  breakpoint: /prompt_cache_breakpoint/,
   "own-tools": /(?:["'`]|\b(?:tool|function) )(?:recall|find_tools)\b/,
 };

@@ -7,6 +7,7 @@ import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { BodyElement } from "../body/body-element.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import { CacheBreakpoints } from "./cache-breakpoints.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, writeView } from "./client-list.ts";
 import type { ConversationTools } from "./conversation-tools.ts";
@@ -56,6 +57,7 @@ export class RequestWriter<P extends Provider> {
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
   readonly #marks: CacheMarks | undefined;
+  readonly #breakpoints: CacheBreakpoints | undefined;
   readonly #written: WrittenMessages = new WeakMap();
   readonly #bytesByValue = new WeakMap<JsonObject, Uint8Array>();
   readonly #refused: RefusedAdditions | undefined;
@@ -76,7 +78,9 @@ export class RequestWriter<P extends Provider> {
     this.#refused = refused;
     this.#format = wireFormats[provider];
     this.#tools = tools;
-    this.#marks = provider === "anthropic" && reduction.cacheMarks === "added" ? new CacheMarks() : undefined;
+    const isAdded = reduction.cacheMarks === "added";
+    this.#marks = isAdded && provider === "anthropic" ? new CacheMarks() : undefined;
+    this.#breakpoints = isAdded && provider !== "anthropic" ? new CacheBreakpoints() : undefined;
   }
 
   write({ body, list, outgoing, request }: WriteInput<P>): WrittenBody {
@@ -110,6 +114,7 @@ export class RequestWriter<P extends Provider> {
       "thinking-binding": binding.betas.length > 0,
       usage: Object.keys(usage).length > 0,
       "block-mark": marks["system"] !== undefined || (this.#marks !== undefined && elements !== body.elements),
+      breakpoint: !untouched && this.mayAddBreakpoints(body),
       "own-tools": this.#tools.own(clientTools).length > 0,
     };
     return {
@@ -126,6 +131,11 @@ export class RequestWriter<P extends Provider> {
   /** Whether the upstream does not take this addition. */
   leavesOut(body: RequestBody, addition: Addition): boolean {
     return this.#refused?.has({ provider: this.#provider, model: readModel(body), addition }) === true;
+  }
+
+  /** Whether its requests may have breakpoints that the client did not set. */
+  mayAddBreakpoints(body: RequestBody): boolean {
+    return this.#breakpoints?.isFor(body) === true && body.field("prompt_cache_options") === undefined;
   }
 
   /** From now on, in all conversations. */
@@ -148,10 +158,12 @@ export class RequestWriter<P extends Provider> {
       : this.#marks?.edited(body, { written, elements, encode });
     if (marked !== undefined)
       return { elements: [...lead, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
-    const unmarked = written.map(
-      ({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value),
-    );
-    return { elements: [...lead, ...unmarked], ...this.#clientMarks(body) };
+    const sent =
+      (this.leavesOut(body, "breakpoint")
+        ? undefined
+        : this.#breakpoints?.edited(body, { written, elements, encode })) ??
+      written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value));
+    return { elements: [...lead, ...sent], ...this.#clientMarks(body) };
   }
 
   #encode(value: JsonObject): Uint8Array {

@@ -379,10 +379,11 @@ class RunningExchange {
       this.#deps.options().usage === "used"
         ? ({ kind: "used" } as const)
         : ({ kind: "sent", moreTokens: (used: number) => this.#account.moreTokens(used) } as const);
+    const writeDetails = this.#open.conversation.mayAddBreakpoints(this.#body) ? "dropped" : "kept";
     return {
       provider,
       ownTools: this.#ownTools,
-      usage: usageChange(provider, report),
+      usage: usageChange(provider, { report, writeDetails }),
       usageChunk: this.#additions.includes("usage") ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);

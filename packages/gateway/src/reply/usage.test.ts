@@ -89,12 +89,27 @@ describe("growInput", () => {
 
 describe("usageChange", () => {
   it("changes nothing if the client is told what was used", () => {
-    expect(usageChange("anthropic", { kind: "used" })).toBeUndefined();
+    expect(usageChange("anthropic", { report: { kind: "used" }, writeDetails: "kept" })).toBeUndefined();
+  });
+
+  it("drops the details that a breakpoint of ours adds, and nothing else", () => {
+    const change = usageChange("openai-responses", { report: { kind: "used" }, writeDetails: "dropped" });
+    const details = { cached_tokens: 2, cache_write_tokens: 3 };
+    const written = { ...details, cache_write_tokens_details: { ttl_30m_tokens: 3 } };
+    expect(change?.({ input_tokens: 5, input_tokens_details: written })).toEqual({
+      input_tokens: 5,
+      input_tokens_details: details,
+    });
+    const usage = { prompt_tokens: 5, prompt_tokens_details: details };
+    expect(change?.(usage)).toBe(usage);
   });
 
   it("asks for the tokens each time, since a continued reply has another request", () => {
     let more = tokens(5);
-    const change = usageChange("anthropic", { kind: "sent", moreTokens: () => more });
+    const change = usageChange("anthropic", {
+      report: { kind: "sent", moreTokens: () => more },
+      writeDetails: "kept",
+    });
     expect(change?.({ input_tokens: 1 })).toEqual({ input_tokens: 6 });
     more = tokens(7);
     expect(change?.({ input_tokens: 1 })).toEqual({ input_tokens: 8 });

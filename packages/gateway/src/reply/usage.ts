@@ -10,14 +10,24 @@ export type UsageReport =
   /** A function, since the request behind a continued reply is another one. `usedTokens`: what went upstream. */
   | { readonly kind: "sent"; readonly moreTokens: (usedTokens: number) => number };
 
+interface UsageChangeInput {
+  readonly report: UsageReport;
+  /** `dropped`: the client did not ask for them, and may take numbers only, as the Agents SDK does. */
+  readonly writeDetails: "kept" | "dropped";
+}
+
 /** For `RelayOptions.usage`. Undefined: usage passes as it is. */
-export const usageChange = (provider: Provider, report: UsageReport): ((usage: JsonObject) => JsonObject) | undefined =>
-  report.kind === "used"
-    ? undefined
-    : (usage) => {
-        const used = countInput(provider, usage);
-        return used === undefined ? usage : growInput(provider, usage, report.moreTokens(used));
-      };
+export function usageChange(
+  provider: Provider,
+  { report, writeDetails }: UsageChangeInput,
+): ((usage: JsonObject) => JsonObject) | undefined {
+  if (report.kind === "used" && writeDetails === "kept") return undefined;
+  return (usage) => {
+    const passed = writeDetails === "kept" ? usage : dropWriteDetails(usage);
+    const used = report.kind === "used" ? undefined : countInput(provider, usage);
+    return report.kind === "used" || used === undefined ? passed : growInput(provider, passed, report.moreTokens(used));
+  };
+}
 
 /** Tokens of the request. Undefined if the usage does not say. */
 function countInput(provider: Provider, usage: JsonObject): number | undefined {
@@ -25,6 +35,17 @@ function countInput(provider: Provider, usage: JsonObject): number | undefined {
   const keys = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
   const [plain, ...cached] = keys.map((key) => count(usage, key));
   return plain === undefined ? undefined : cached.reduce<number>((sum, one) => sum + (one ?? 0), plain);
+}
+
+/** What a breakpoint adds to a usage of OpenAI: the tokens written by lifetime. The same object if there is none. */
+function dropWriteDetails(usage: JsonObject): JsonObject {
+  for (const name of ["input_tokens_details", "prompt_tokens_details"]) {
+    const details = field(usage, name);
+    if (!isObject(details) || field(details, "cache_write_tokens_details") === undefined) continue;
+    const { cache_write_tokens_details: _written, ...others } = details;
+    return { ...usage, [name]: others };
+  }
+  return usage;
 }
 
 /**
