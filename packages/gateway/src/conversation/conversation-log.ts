@@ -103,13 +103,13 @@ export class ConversationLog {
     else this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
   }
 
-  /** For commands that show or change its session: the gateway's config may have another window than the model. */
+  /** For commands that show or change its session: the gateway's config may have another window than the model. It seldom changes, so it is written at once. */
   noteWindow(id: string, windowTokens: number): void {
     const facts = this.#facts.get(id);
     if (facts === undefined || facts.windowTokens === windowTokens) return;
     this.#facts.set(id, { ...facts, windowTokens });
     this.#unwritten.push({ id, windowTokens });
-    this.#timer ??= setTimeout(() => void this.#write(), logDelayMs).unref();
+    void this.#write();
   }
 
   /** Forgets a conversation. What earlier lines say of it goes when the file is written anew. */
