@@ -11,7 +11,7 @@ const deltas = 190;
 export const relayCase: BenchCase = {
   name: "relay",
   run: async () => {
-    const ownTools = new Set(["palimpsest_recall"]);
+    const gatewayTools = new Set(["palimpsest_recall"]);
     const reply = sampleReply("The next few words of an answer ");
     const called: SampleReply = {
       ...reply,
@@ -23,8 +23,8 @@ export const relayCase: BenchCase = {
       const plain = chunksOf(sampleStream(provider, reply));
       const before = chunksOf(sampleStream(provider, called));
       return [
-        figure(`${provider}: own tools offered`, { provider, ownTools, streams: [plain] }),
-        figure(`${provider}: continued after an own call`, { provider, ownTools, streams: [before, plain] }),
+        figure(`${provider}: own tools offered`, { provider, gatewayTools, streams: [plain] }),
+        figure(`${provider}: continued after an own call`, { provider, gatewayTools, streams: [before, plain] }),
       ];
     });
   },
@@ -46,7 +46,7 @@ const chunksOf = (stream: Buffer): readonly Uint8Array[] =>
 
 interface RelayRun {
   readonly provider: Provider;
-  readonly ownTools: ReadonlySet<string>;
+  readonly gatewayTools: ReadonlySet<string>;
   readonly streams: readonly (readonly Uint8Array[])[];
 }
 
@@ -81,8 +81,8 @@ function processorMillis(act: () => number): number {
   return (user + system) / 1_000 / repliesPerRepeat;
 }
 
-function relay({ provider, ownTools, streams }: RelayRun): number {
-  const relayed = new StreamRelay({ provider, ownTools, onEvent: () => undefined });
+function relay({ provider, gatewayTools, streams }: RelayRun): number {
+  const relayed = new StreamRelay({ provider, gatewayTools, onEvent: () => undefined });
   let bytes = 0;
   for (const [at, chunks] of streams.entries()) {
     if (at > 0) relayed.continue();

@@ -9,7 +9,7 @@ const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
 
 const statusForm = z.object({
   requests: z.number(),
-  ownErrors: z.number(),
+  gatewayErrors: z.number(),
   failedOpen: z.number(),
   conversations: z.array(z.object({ id: z.string(), requests: z.number(), edits: z.number() })),
 });

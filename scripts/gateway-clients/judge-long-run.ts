@@ -35,7 +35,7 @@ export const longRow = z.object({
   gateway: z
     .object({
       failedOpen: count,
-      ownErrors: count,
+      gatewayErrors: count,
       /** Requests of each conversation, most first. */
       conversations: z.array(count),
       edits: count,
@@ -92,7 +92,7 @@ function readGateway({ gateway }: LongRun): LongRow["gateway"] {
   if (gateway === undefined) return undefined;
   return {
     failedOpen: gateway.failedOpen,
-    ownErrors: gateway.ownErrors,
+    gatewayErrors: gateway.gatewayErrors,
     conversations: gateway.conversations.map(({ requests }) => requests).toSorted((one, other) => other - one),
     edits: gateway.conversations.reduce((total, { edits }) => total + edits, 0),
     messages: gateway.log

@@ -4,7 +4,7 @@ import { StreamRelay } from "@palimpsest/gateway/internal/reply/stream-relay";
 import type { RelayOptions, ReplyEnd } from "@palimpsest/gateway/internal/reply/relay";
 import { callPart, type SamplePart, type SampleReply, textPart, thinkingPart } from "../fixture/gateway-replies.ts";
 
-export const ownTools: ReadonlySet<string> = new Set(["palimpsest_recall", "palimpsest_memory"]);
+export const gatewayTools: ReadonlySet<string> = new Set(["palimpsest_recall", "palimpsest_memory"]);
 
 /** Replies of upstream that the client gets as one: all but the last call tools of ours alone. */
 export const exchanges: fc.Arbitrary<readonly SampleReply[]> = fc
@@ -27,7 +27,7 @@ export const exchanges: fc.Arbitrary<readonly SampleReply[]> = fc
       const name = kind === "own" ? (made % 2 === 0 ? "palimpsest_recall" : "palimpsest_memory") : `tool_${made}`;
       return callPart(`call_${made}`, name, { query: text() });
     };
-    const tools = [...ownTools, "tool_1"];
+    const tools = [...gatewayTools, "tool_1"];
     const replies = earlier.map((kinds, at): SampleReply => ({
       id: `reply_${at}`,
       parts: [...kinds, "own" as const].map(part),
@@ -47,7 +47,7 @@ function next<Value>(endless: fc.Stream<Value>): Value {
   return value;
 }
 
-export const isOwnPart = (part: SamplePart): boolean => part.kind === "call" && ownTools.has(part.name);
+export const isOwnPart = (part: SamplePart): boolean => part.kind === "call" && gatewayTools.has(part.name);
 
 /** What the client should see. */
 export function joinSamples(replies: readonly SampleReply[]): SampleReply {
@@ -58,7 +58,7 @@ export function joinSamples(replies: readonly SampleReply[]): SampleReply {
     id: first.id,
     parts: replies.flatMap(({ parts }) => parts).filter((part) => !isOwnPart(part)),
     usage: { ...last.usage, output: replies.reduce((sum, { usage }) => sum + usage.output, 0) },
-    tools: (last.tools ?? []).filter((name) => !ownTools.has(name)),
+    tools: (last.tools ?? []).filter((name) => !gatewayTools.has(name)),
   };
 }
 
@@ -83,7 +83,7 @@ export function relayStreams(
   streams: readonly (readonly Uint8Array[])[],
   options: Partial<RelayOptions> = {},
 ): RelayedExchange {
-  const relay = new StreamRelay({ provider, ownTools, onEvent: () => undefined, ...options });
+  const relay = new StreamRelay({ provider, gatewayTools, onEvent: () => undefined, ...options });
   const out: Uint8Array[] = [];
   const ends: ReplyEnd[] = [];
   for (const [at, chunks] of streams.entries()) {

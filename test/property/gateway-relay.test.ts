@@ -14,7 +14,7 @@ import {
   sampleStream,
   sampleWhole,
 } from "../fixture/gateway-replies.ts";
-import { cutBytes, cuts, exchanges, isOwnPart, joinSamples, ownTools, relayStreams } from "./gateway-exchange.ts";
+import { cutBytes, cuts, exchanges, isOwnPart, joinSamples, gatewayTools, relayStreams } from "./gateway-exchange.ts";
 import { parametersFor } from "./runs.ts";
 
 const lineEnds = fc.constantFrom("\n", "\r\n", "\r");
@@ -26,7 +26,7 @@ describe.each(providers)("a relay of %s", (provider) => {
       fc.property(exchanges, cuts, lineEnds, fc.boolean(), (replies, places, lineEnd, hasTools) => {
         const reply = joinSamples(replies);
         const stream = sampleStream(provider, reply, lineEnd);
-        const options = { ownTools: hasTools ? ownTools : new Set<string>() };
+        const options = { gatewayTools: hasTools ? gatewayTools : new Set<string>() };
         const { bytes, ends } = relayStreams(provider, [cutBytes(stream, places)], options);
         expect(bytes.equals(stream)).toBe(true);
         expect(ends).toEqual([{ kind: "done" }]);
@@ -56,8 +56,8 @@ describe.each(providers)("a relay of %s", (provider) => {
         const expected = expectedEvents(provider, replies);
         expect(decodeEvents(bytes)).toEqual(expected);
         expect(bytes.toString()).toBe(encodeEvents(provider, expected, lineEnd).toString());
-        expect(ends.slice(0, -1).every((end) => end.kind === "own-calls" && end.client === "waits")).toBe(true);
-        const calls = ends.flatMap((end) => (end.kind === "own-calls" ? end.calls : []));
+        expect(ends.slice(0, -1).every((end) => end.kind === "gateway-calls" && end.client === "waits")).toBe(true);
+        const calls = ends.flatMap((end) => (end.kind === "gateway-calls" ? end.calls : []));
         expect(calls.map(({ id }) => id)).toEqual(
           replies.flatMap(({ parts }) => parts.filter(isOwnPart).map(({ id }) => id)),
         );
@@ -81,7 +81,7 @@ describe.each(providers)("a relay of %s", (provider) => {
   it("shows the same reply if it is not streamed", () => {
     fc.assert(
       fc.property(exchanges, (replies) => {
-        const relay = new WholeRelay({ provider, ownTools, onEvent: () => undefined });
+        const relay = new WholeRelay({ provider, gatewayTools, onEvent: () => undefined });
         const taken = replies.map((reply) => relay.take(Buffer.from(JSON.stringify(sampleWhole(provider, reply)))));
         expect(taken.slice(0, -1).every(({ out }) => out === undefined)).toBe(true);
         const shown: unknown = JSON.parse(Buffer.from(taken.at(-1)?.out ?? []).toString());

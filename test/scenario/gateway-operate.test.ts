@@ -141,9 +141,12 @@ describe("the gateway's own pages", () => {
     const text = await (await get("/palimpsest/status.json", "plk_ada")).text();
     expect(text).toContain("c-ada");
     expect(text).not.toContain("eve");
-    expect(JSON.parse(text)).toMatchObject({ requests: 1, running: 0, ownErrors: 0, upstream: [] });
+    expect(JSON.parse(text)).toMatchObject({ requests: 1, running: 0, gatewayErrors: 0, upstream: [] });
     expect(text).not.toContain(config.upstream.anthropic);
-    expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({ requests: 3, ownErrors: 1 });
+    expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({
+      requests: 3,
+      gatewayErrors: 1,
+    });
     expect((await get("/palimpsest/metrics", "plk_ada")).status).toBe(401);
   });
 

@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { type Provider, providers } from "palimpsest/internal/context/provider-formats";
 import { isObject, type Json, type JsonObject, listField, parseJson } from "palimpsest/internal/schema/json";
-import type { OwnCall, RelayOptions } from "@palimpsest/gateway/internal/reply/relay";
+import type { GatewayCall, RelayOptions } from "@palimpsest/gateway/internal/reply/relay";
 import { StreamRelay } from "@palimpsest/gateway/internal/reply/stream-relay";
 import { simulatorFetch } from "@palimpsest/simulator/internal/http/simulator-fetch";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
@@ -31,9 +31,9 @@ describe.each(providers)("a gateway in front of %s", (provider) => {
   });
 });
 
-function smallGateway(provider: Provider, upstream: typeof fetch): { fetch: typeof fetch; calls: OwnCall[] } {
-  const calls: OwnCall[] = [];
-  const options: RelayOptions = { provider, ownTools: new Set(["palimpsest_recall"]), onEvent: () => undefined };
+function smallGateway(provider: Provider, upstream: typeof fetch): { fetch: typeof fetch; calls: GatewayCall[] } {
+  const calls: GatewayCall[] = [];
+  const options: RelayOptions = { provider, gatewayTools: new Set(["palimpsest_recall"]), onEvent: () => undefined };
   return {
     calls,
     fetch: async (input, init) => {
@@ -47,8 +47,8 @@ function smallGateway(provider: Provider, upstream: typeof fetch): { fetch: type
         out.push(...relay.take(await response.bytes()));
         const { out: rest, end } = relay.end();
         out.push(...rest);
-        if (end.kind === "own-calls") calls.push(...end.calls);
-        if (end.kind !== "own-calls" || end.client === "complete")
+        if (end.kind === "gateway-calls") calls.push(...end.calls);
+        if (end.kind !== "gateway-calls" || end.client === "complete")
           return new Response(Buffer.concat(out), { headers: { "content-type": "text/event-stream" } });
         body = addResults[provider](body, end.calls);
         relay.continue();
@@ -76,7 +76,7 @@ const addTool: Readonly<Record<Provider, (body: JsonObject) => JsonObject>> = {
     append(body, "tools", [{ type: "function", name: "palimpsest_recall", parameters: schema }]),
 };
 
-const addResults: Readonly<Record<Provider, (body: JsonObject, calls: readonly OwnCall[]) => JsonObject>> = {
+const addResults: Readonly<Record<Provider, (body: JsonObject, calls: readonly GatewayCall[]) => JsonObject>> = {
   anthropic: (body, calls) =>
     append(body, "messages", [
       { role: "assistant", content: calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input })) },

@@ -7,11 +7,11 @@ import { errorCode } from "palimpsest/internal/store/files/disk";
 import { locateProject } from "palimpsest/internal/store/files/project";
 import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store";
 import { ConversationLog } from "./conversation/conversation-log.ts";
-import { type ConversationPlace, Conversations } from "./conversation/conversations.ts";
+import { type ConversationOwner, Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/gateway-conversation.ts";
-import { conversationsPath, heldLogPath } from "./conversation/forget-sessions.ts";
-import { HeldLog } from "./conversation/held-log.ts";
-import { ToolBook } from "./conversation/tool-book.ts";
+import { conversationsPath, historyLogPath } from "./conversation/forget-sessions.ts";
+import { HistoryLog } from "./conversation/history-log.ts";
+import { ToolUsageLog } from "./conversation/tool-usage-log.ts";
 import { contextExchange } from "./exchange/context-exchange.ts";
 import { type GatewayOutcome, serveGateway, type ServeGatewayOptions } from "./http/serve-gateway.ts";
 import type { ContextConfig } from "./operate/gateway-config.ts";
@@ -45,7 +45,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
         ...deps,
         conversations,
         // Held as the client sent them, also with what must not be stored.
-        heldLog: new HeldLog((user) => (context().secrets === "redact" ? undefined : heldLogPath(home, user))),
+        historyLog: new HistoryLog((user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user))),
         options: () => ({
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",
@@ -73,7 +73,7 @@ async function openLogs(home: string) {
   const folder = join(home, "gateway");
   try {
     const log = await ConversationLog.open(conversationsPath(home));
-    return { kind: "open", log, toolBook: await ToolBook.open(join(folder, "tools.jsonl")) } as const;
+    return { kind: "open", log, toolUsageLog: await ToolUsageLog.open(join(folder, "tools.jsonl")) } as const;
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
@@ -104,7 +104,7 @@ const readReduction = ({
 interface StoreInput {
   readonly home: string;
   readonly cwd: string;
-  readonly place: ConversationPlace;
+  readonly place: ConversationOwner;
 }
 
 /** The user of this machine has the sessions of each project where all commands find them; other users have folders of their own. */
@@ -125,7 +125,7 @@ function openProjectStore({ home, cwd, place: { user, project } }: StoreInput): 
 }
 
 /** A project's name comes from the user's base URL, so that it is no part of a path as it is. */
-const userFolder = ({ home, user, project = "" }: { readonly home: string } & ConversationPlace): string =>
+const userFolder = ({ home, user, project = "" }: { readonly home: string } & ConversationOwner): string =>
   join(home, "gateway", "users", user, createHash("sha256").update(project).digest("hex").slice(0, projectChars));
 
 /** Hexadecimal digits: 64 bits, so that no two projects of a user share a folder by accident. */

@@ -1,5 +1,5 @@
 import { isAbsolute, join } from "node:path";
-import { isOwnAddress } from "@palimpsest/gateway/internal/operate/config-problem";
+import { isGatewayAddress } from "@palimpsest/gateway/internal/operate/config-problem";
 import { readConfig } from "@palimpsest/gateway/internal/operate/gateway-config";
 import { hashKey } from "@palimpsest/gateway/internal/operate/users";
 import { parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
@@ -55,7 +55,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
     settings ?? { api: "anthropic", url: anthropic, source: "ANTHROPIC_BASE_URL" },
     { api: "openai", url: openai, source: "OPENAI_BASE_URL" },
   ];
-  const wanted = found.filter(({ url }) => url !== "" && !namesProject(url) && !isOwnAddress(config, url));
+  const wanted = found.filter(({ url }) => url !== "" && !namesProject(url) && !isGatewayAddress(config, url));
   const urlByApi = { ...config.upstream, ...Object.fromEntries(wanted.map(({ api, url }) => [api, url])) };
   return {
     wanted,

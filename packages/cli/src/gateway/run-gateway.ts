@@ -12,7 +12,7 @@ import {
   readConfig,
 } from "@palimpsest/gateway/internal/operate/gateway-config";
 import type { GatewayEvent, GatewayListener } from "@palimpsest/gateway/internal/operate/gateway-event";
-import { SpendBook } from "@palimpsest/gateway/internal/operate/spend-book";
+import { SpendLedger } from "@palimpsest/gateway/internal/operate/spend-ledger";
 import { isPlainText, parseUpstreamUrl } from "@palimpsest/gateway/internal/upstream/upstream-url";
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import type { CommandContext, Outcome } from "../program/command.ts";
@@ -88,7 +88,7 @@ async function serveUntilStopped(
   countBodiesAsHeap();
   const { out, err } = context;
   const say = (line: string): void => void err.write(`${line}\n`);
-  const spend = await SpendBook.open({
+  const spend = await SpendLedger.open({
     folder: gatewayFolder(home),
     now: Date.now,
     onError: (error) => say(`Can't write spend.json: ${error instanceof Error ? error.message : String(error)}`),

@@ -50,7 +50,7 @@ const statusForm = z.looseObject({
   now: z.number(),
   running: z.number(),
   requests: z.number(),
-  ownErrors: z.number(),
+  gatewayErrors: z.number(),
   failedOpen: z.number(),
   upstream: z.array(
     z.object({
@@ -77,9 +77,9 @@ const statusForm = z.looseObject({
 }) satisfies z.ZodType<GatewayStatus>;
 
 function renderStatus(status: GatewayStatus, { url, page }: { readonly url: string; readonly page: string }): string {
-  const { requests, running, ownErrors, failedOpen, conversations } = status;
+  const { requests, running, gatewayErrors, failedOpen, conversations } = status;
   const problems = [
-    ...(ownErrors === 0 ? [] : [quantity(ownErrors, "gateway error")]),
+    ...(gatewayErrors === 0 ? [] : [quantity(gatewayErrors, "gateway error")]),
     ...(failedOpen === 0 ? [] : [`${quantity(failedOpen, "request")} forwarded unchanged after a gateway error`]),
   ];
   const lines = [

@@ -1,11 +1,11 @@
 import { isObject, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
-import { findPlaces, type ObjectPlaces, type Span } from "./object-places.ts";
+import { scanObject, type ObjectLayout, type Span } from "./object-layout.ts";
 
 /** What was found out about an element: shared by the elements of successive bodies that have the same bytes. */
 interface ElementFacts {
   value?: JsonObject;
   /** Relative to the element's start. */
-  places?: ObjectPlaces;
+  places?: ObjectLayout;
 }
 
 /**
@@ -41,8 +41,8 @@ export class BodyElement implements Span {
   }
 
   /** Where its members and the parts of its `content` are, relative to its start. */
-  get places(): ObjectPlaces {
-    return (this.#facts.places ??= this.#findPlaces());
+  get places(): ObjectLayout {
+    return (this.#facts.places ??= this.#scanObject());
   }
 
   /** The bytes of the parts of its `content`, if that is a list of objects. */
@@ -57,8 +57,8 @@ export class BodyElement implements Span {
     return value;
   }
 
-  #findPlaces(): ObjectPlaces {
-    const places = findPlaces(this.bytes, { list: contentName });
+  #scanObject(): ObjectLayout {
+    const places = scanObject(this.bytes, { list: contentName });
     if (places === undefined) throw new Error("the bytes of an element were changed after they were read");
     return places;
   }

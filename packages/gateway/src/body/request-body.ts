@@ -1,13 +1,13 @@
 import { type Json, parseJson } from "palimpsest/internal/schema/json";
 import { BodyElement } from "./body-element.ts";
 import { quote } from "./json-scanner.ts";
-import { findPlaces, type MemberPlace, type ObjectPlaces } from "./object-places.ts";
+import { scanObject, type MemberRange, type ObjectLayout } from "./object-layout.ts";
 
 /** The field that holds the conversation: of Anthropic Messages and OpenAI chat, or of OpenAI Responses. */
 export type ListName = "messages" | "input";
 
 interface Field {
-  readonly place: MemberPlace;
+  readonly place: MemberRange;
   /** Shared with the field of the next body, if its bytes are the same. */
   readonly facts: { value?: Json };
 }
@@ -26,7 +26,7 @@ export class RequestBody {
   readonly elements: readonly BodyElement[];
   /** How many elements at the beginning have the same bytes as those of the previous body: their values are the same objects. */
   readonly unchanged: number;
-  readonly places: ObjectPlaces;
+  readonly places: ObjectLayout;
   readonly #fieldByName: ReadonlyMap<string, Field>;
 
   /** Undefined if the bytes are not a JSON object that has the list, with an object as each element. */
@@ -36,7 +36,7 @@ export class RequestBody {
   ): RequestBody | undefined {
     const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const known = previous?.list === list ? previous : undefined;
-    const places = findPlaces(buffer, {
+    const places = scanObject(buffer, {
       list,
       previous: known === undefined ? undefined : { bytes: known.bytes, places: known.places },
     });
@@ -50,7 +50,7 @@ export class RequestBody {
   private constructor(found: {
     readonly bytes: Buffer;
     readonly list: ListName;
-    readonly places: ObjectPlaces;
+    readonly places: ObjectLayout;
     readonly elements: readonly BodyElement[];
     readonly previous: RequestBody | undefined;
   }) {
@@ -92,7 +92,7 @@ export class RequestBody {
 
 function listElements(
   buffer: Buffer,
-  found: { readonly list: ListName; readonly places: ObjectPlaces; readonly previous: RequestBody | undefined },
+  found: { readonly list: ListName; readonly places: ObjectLayout; readonly previous: RequestBody | undefined },
 ): BodyElement[] | undefined {
   const { list, places, previous } = found;
   if (places.list !== undefined)
@@ -109,7 +109,7 @@ function listElements(
 
 const [userMessageStart, userMessageEnd] = [Buffer.from('{"role":"user","content":'), Buffer.from("}")];
 
-function countUnchanged(places: ObjectPlaces, list: ListName): number {
+function countUnchanged(places: ObjectLayout, list: ListName): number {
   if (places.list === undefined) return places.members.findLast(({ name }) => name === list)?.isSame === true ? 1 : 0;
   const { elements } = places.list;
   const changed = elements.findIndex(({ isSame }) => !isSame);

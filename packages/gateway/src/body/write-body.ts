@@ -1,6 +1,6 @@
 import { isArray, isObject, type Json, type JsonObject, wellFormedJson } from "palimpsest/internal/schema/json";
 import { BodyElement, contentName } from "./body-element.ts";
-import { findListPlaces, findPlaces, type ObjectPlaces, type Span } from "./object-places.ts";
+import { findListPlaces, scanObject, type ObjectLayout, type Span } from "./object-layout.ts";
 import type { RequestBody } from "./request-body.ts";
 
 /** An element of this or another body, or the bytes of a new one. */
@@ -50,7 +50,7 @@ export function writeElement(
 
 /** The JSON of an object without one of its members, every other byte as it is; undefined if the bytes are no object. */
 export function removeMember(bytes: Buffer, name: string): Uint8Array | undefined {
-  const places = findPlaces(bytes, { list: "" });
+  const places = scanObject(bytes, { list: "" });
   if (places === undefined) return undefined;
   const change = { bytes, places, listName: "", elements: undefined, valueByName: () => undefined };
   return Buffer.concat(writeObject({ ...change, fields: { [name]: undefined } }) ?? [bytes]);
@@ -64,7 +64,7 @@ export function removeMember(bytes: Buffer, name: string): Uint8Array | undefine
 export function writeValue({ bytes, value }: { readonly bytes: Buffer; readonly value: Json }, next: Json): Uint8Array {
   if (next === value) return bytes;
   if (isObject(next) && isObject(value)) {
-    const places = findPlaces(bytes, { list: "" });
+    const places = scanObject(bytes, { list: "" });
     if (places === undefined) throw new Error("the bytes of a value were changed after they were read");
     const valueByName = (name: string): Json | undefined => value[name];
     const fields = listChanges(value, next);
@@ -105,7 +105,7 @@ function writeLongerList(
 
 interface ObjectChange {
   readonly bytes: Buffer;
-  readonly places: ObjectPlaces;
+  readonly places: ObjectLayout;
   readonly listName: string;
   readonly elements: readonly NewElement[] | undefined;
   readonly fields: FieldChanges | undefined;

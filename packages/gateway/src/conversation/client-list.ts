@@ -14,8 +14,8 @@ export interface ClientList {
 
 export function readClientList(format: WireFormat, body: RequestBody): ClientList {
   const { elements, unchanged } = body;
-  const first = elements.findIndex(({ value }) => !format.leadRoles.has(textField(value, "role") ?? ""));
-  const count = format.leadRoles.size === 0 ? 0 : first === -1 ? elements.length : first;
+  const first = elements.findIndex(({ value }) => !format.preambleRoles.has(textField(value, "role") ?? ""));
+  const count = format.preambleRoles.size === 0 ? 0 : first === -1 ? elements.length : first;
   return {
     lead: elements.slice(0, count),
     elements: count === 0 ? elements : elements.slice(count),

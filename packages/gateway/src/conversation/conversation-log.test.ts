@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { conversationsMax } from "../recognise/limits.ts";
 import { ConversationLog } from "./conversation-log.ts";
-import { ToolBook } from "./tool-book.ts";
+import { ToolUsageLog } from "./tool-usage-log.ts";
 
 it("a new conversation is written at once, later lists together, and closing leaves none unwritten", async () => {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-log-"));
@@ -32,7 +32,7 @@ it("what can't be read is not taken for empty, and not written over", async () =
   // It could be replaced, but not read.
   await symlink(path, path);
   await expect(ConversationLog.open(path)).rejects.toMatchObject({ code: "ELOOP" });
-  await expect(ToolBook.open(path)).rejects.toMatchObject({ code: "ELOOP" });
+  await expect(ToolUsageLog.open(path)).rejects.toMatchObject({ code: "ELOOP" });
   expect((await lstat(path)).isSymbolicLink()).toBe(true);
 });
 

@@ -1,7 +1,7 @@
 import { appendFile, mkdir, open, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import type { KnownConversation } from "../recognise/conversation-index.ts";
+import type { ConversationRecord } from "../recognise/conversation-index.ts";
 import { ConversationIndex } from "../recognise/conversation-index.ts";
 import { conversationsMax } from "../recognise/limits.ts";
 import { logDelayMs, logLinesSpare } from "./limits.ts";
@@ -76,7 +76,7 @@ export class ConversationLog {
   }
 
   /** Resolves when it is written: before anything else of the conversation is, so that a crash leaves none that is not known. */
-  add(conversation: Pick<KnownConversation, "id" | "scope" | "tools">, facts: ConversationFacts): Promise<void> {
+  add(conversation: Pick<ConversationRecord, "id" | "scope" | "tools">, facts: ConversationFacts): Promise<void> {
     this.index.put({ ...conversation, lists: [], tail: [] });
     this.#facts.set(conversation.id, facts);
     this.#unwritten.push({ ...conversation, ...withoutUndefined(facts) });

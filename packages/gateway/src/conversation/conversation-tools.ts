@@ -5,9 +5,9 @@ import { type FieldChanges, writeElement, writeValue } from "../body/write-body.
 import { additionalTools, toolName } from "../recognise/read-identity.ts";
 import type { FixedPart } from "./fixed-part.ts";
 import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
-import { type OwnTool, ownToolNames } from "./own-tools.ts";
+import { type GatewayTool, gatewayToolNames } from "./gateway-tools.ts";
 import { recallTool } from "./recall-tool.ts";
-import type { ToolBook } from "./tool-book.ts";
+import type { ToolUsageLog } from "./tool-usage-log.ts";
 import { ToolDeferral } from "./tool-deferral.ts";
 import type { WireFormat } from "./wire-format.ts";
 
@@ -16,7 +16,7 @@ interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
   readonly session?: string | undefined;
   readonly store?: MemoryToolDeps["store"] | undefined;
   readonly client?: MemoryToolDeps["client"];
-  readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
+  readonly toolUse?: { readonly book: ToolUsageLog; readonly who: string } | undefined;
   readonly reduction: Readonly<Record<"recall" | "memory" | "deferTools", "on" | "off">>;
 }
 
@@ -26,7 +26,7 @@ type ClientTools = Pick<FixedPart, "tools" | "lead">;
 /** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them in the same list. */
 export class ConversationTools {
   readonly #format: WireFormat;
-  readonly #own: readonly OwnTool[];
+  readonly #own: readonly GatewayTool[];
   readonly #deferral: ToolDeferral | undefined;
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
   #encoded:
@@ -86,7 +86,7 @@ export class ConversationTools {
   }
 
   /** None to a request without tools or whose calls of ours the client would see, and none beside a tool of the same name. */
-  own(client: ClientTools): readonly OwnTool[] {
+  own(client: ClientTools): readonly GatewayTool[] {
     const given = this.#isOffered ? listTools(client) : [];
     if (given.length === 0) return [];
     const names = new Set(given.flatMap(calledNames));
@@ -151,7 +151,7 @@ function withoutMark(tool: Json): Json {
 /** Also tools that are switched off by now: the transcript may have calls of them. */
 export function hiddenTools(client: ClientTools): readonly string[] {
   const names = new Set(listTools(client).flatMap(calledNames));
-  return ownToolNames.filter((name) => !names.has(name));
+  return gatewayToolNames.filter((name) => !names.has(name));
 }
 
 const listTools = ({ tools, lead }: ClientTools): readonly Json[] =>

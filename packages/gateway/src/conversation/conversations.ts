@@ -15,28 +15,28 @@ import { readClientList } from "./client-list.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import { GatewayConversation, type ReductionOptions } from "./gateway-conversation.ts";
 import { RefusedAdditions } from "./refused-additions.ts";
-import type { ToolBook } from "./tool-book.ts";
+import type { ToolUsageLog } from "./tool-usage-log.ts";
 import { guessBytes, guessesMax, idleMs, openMax } from "./limits.ts";
 import type { WrittenBody } from "./request-writer.ts";
 import { readSystem, wireFormats } from "./wire-format.ts";
 
 /** Whose conversations, and of which project. */
-export interface ConversationPlace {
+export interface ConversationOwner {
   readonly user: string;
   readonly project: string | undefined;
 }
 
 export interface ConversationsDeps {
-  readonly openStore: (place: ConversationPlace) => Store;
+  readonly openStore: (place: ConversationOwner) => Store;
   readonly reduction: () => ReductionOptions;
   readonly log: ConversationLog;
   /** Absent: no tools are deferred. */
-  readonly toolBook?: ToolBook | undefined;
+  readonly toolUsageLog?: ToolUsageLog | undefined;
   readonly now: () => number;
   readonly onEvent?: ((id: string, event: ContextEvent) => void) | undefined;
 }
 
-export interface FindInput extends ConversationPlace {
+export interface FindInput extends ConversationOwner {
   readonly provider: Provider;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Uint8Array;
@@ -47,8 +47,8 @@ export interface FindInput extends ConversationPlace {
 }
 
 /** A request whose conversation is known. */
-export interface FoundRequest {
-  readonly open: OpenConversation;
+export interface MatchedRequest {
+  readonly open: ActiveConversation;
   readonly body: RequestBody;
   readonly previous: RequestBody | undefined;
   /** Digest of its list. */
@@ -59,7 +59,7 @@ export interface FoundRequest {
 }
 
 /** A conversation in memory. */
-export interface OpenConversation {
+export interface ActiveConversation {
   readonly id: string;
   readonly conversation: GatewayConversation<Provider>;
   readonly row: MutableRow;
@@ -91,7 +91,7 @@ type MutableRow = { -readonly [Key in keyof ConversationRow]: ConversationRow[Ke
 /** The conversations of all clients. Those that nobody asks are closed; they are opened again when their client goes on. */
 export class Conversations implements GatewayState {
   readonly #deps: ConversationsDeps;
-  readonly #open = new Map<string, OpenConversation>();
+  readonly #open = new Map<string, ActiveConversation>();
   /** Rows of conversations that were asked since the gateway started, newest last. */
   readonly #rows = new Map<string, MutableRow>();
   readonly #guesses = new Map<string, string[]>();
@@ -112,13 +112,13 @@ export class Conversations implements GatewayState {
   }
 
   /** Undefined if the bytes hold no list of messages, or if the server has the beginning of the list. */
-  find(input: FindInput): FoundRequest | undefined {
+  find(input: FindInput): MatchedRequest | undefined {
     const read = this.#read(input);
     return read === undefined ? undefined : this.#take(input, read);
   }
 
   /** `taken`: it would be of a conversation whose client waits for a reply, if that client has not gone just now. */
-  findUnlessTaken(input: FindInput): FoundRequest | "taken" | undefined {
+  findUnlessTaken(input: FindInput): MatchedRequest | "taken" | undefined {
     const read = this.#read(input);
     if (read === undefined) return undefined;
     const isFound = (isTaken: (id: string) => boolean): boolean =>
@@ -127,7 +127,7 @@ export class Conversations implements GatewayState {
     return isTaken ? "taken" : this.#take(input, read);
   }
 
-  #take(input: FindInput, { body, previous, scope, client, digests }: ReadRequest): FoundRequest {
+  #take(input: FindInput, { body, previous, scope, client, digests }: ReadRequest): MatchedRequest {
     const { log } = this.#deps;
     const found = log.index.find(scope, digests, (id) => isAsked(this.#open.get(id)));
     const { id, begun } =
@@ -202,7 +202,7 @@ export class Conversations implements GatewayState {
    * The upstream refused the request that began the conversation: nothing was said in it, so nothing is kept of it. Not if
    * another request has found it meanwhile. Must not reject.
    */
-  async discard({ open, begun }: FoundRequest): Promise<void> {
+  async discard({ open, begun }: MatchedRequest): Promise<void> {
     if (begun === undefined || open.running > 1) return;
     const { id, row } = open;
     // At once: the client's next try may come as soon as it has the refusal.
@@ -236,7 +236,7 @@ export class Conversations implements GatewayState {
     await Promise.all([...this.#open.values()].map(({ conversation }) => conversation.close().catch(() => undefined)));
     this.#open.clear();
     await this.#deps.log.close();
-    await this.#deps.toolBook?.close();
+    await this.#deps.toolUsageLog?.close();
   }
 
   #begin(
@@ -248,7 +248,7 @@ export class Conversations implements GatewayState {
     return { id, begun: this.#deps.log.add(known, { user: scope.user, project, client }) };
   }
 
-  #openConversation(id: string, { provider, user, project, summarizer = "none" }: FindInput): OpenConversation {
+  #openConversation(id: string, { provider, user, project, summarizer = "none" }: FindInput): ActiveConversation {
     const known = this.#open.get(id);
     if (known !== undefined) {
       // The one that was used last is last.
@@ -256,9 +256,9 @@ export class Conversations implements GatewayState {
       this.#open.set(id, known);
       return known;
     }
-    const { openStore, reduction, onEvent, log, toolBook } = this.#deps;
+    const { openStore, reduction, onEvent, log, toolUsageLog } = this.#deps;
     const facts = log.facts(id);
-    const opened: OpenConversation = {
+    const opened: ActiveConversation = {
       id,
       conversation: new GatewayConversation<Provider>({
         provider,
@@ -266,7 +266,7 @@ export class Conversations implements GatewayState {
         store: openStore({ user, project: facts?.project ?? project }),
         reduction: reduction(),
         client: facts?.client,
-        toolUse: toolBook === undefined ? undefined : { book: toolBook, who: `${user} ${facts?.client ?? ""}` },
+        toolUse: toolUsageLog === undefined ? undefined : { book: toolUsageLog, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
         digester: this.#digesters[provider].messages,
         refused: this.#refused,
@@ -285,35 +285,35 @@ export class Conversations implements GatewayState {
   }
 
   /** The request is being answered, until `leave`. */
-  enter({ open, signal }: FoundRequest): void {
+  enter({ open, signal }: MatchedRequest): void {
     open.running += 1;
     open.waiting.add(signal);
   }
 
   /** The client has the whole reply: the same request again is no retry. */
-  replied({ open, list, signal }: FoundRequest): void {
+  replied({ open, list, signal }: MatchedRequest): void {
     open.waiting.delete(signal);
     this.#deps.log.index.setReplied(open.id, list);
   }
 
-  leave({ open, signal }: FoundRequest): void {
+  leave({ open, signal }: MatchedRequest): void {
     open.running -= 1;
     open.waiting.delete(signal);
   }
 
   /** Whether other conversations have been asked with the same list: then the reply tells which one a client goes on with. */
-  isShared({ open }: FoundRequest): boolean {
+  isShared({ open }: MatchedRequest): boolean {
     return this.#deps.log.index.isShared(open.id);
   }
 
   /** What the reply says, as the client would send it back. */
-  noteReply({ open, list }: FoundRequest, { provider, elements }: ReadElements): void {
+  noteReply({ open, list }: MatchedRequest, { provider, elements }: ReadElements): void {
     const replyList = this.#digesters[provider].extend(list, elements);
     this.#deps.log.index.setReply(open.id, { list, replyList });
   }
 
   /** Called for each request that is sent. */
-  countRequest(open: OpenConversation, { windowTokens }: { readonly windowTokens: number }): void {
+  countRequest(open: ActiveConversation, { windowTokens }: { readonly windowTokens: number }): void {
     this.#deps.log.noteWindow(open.id, windowTokens);
     open.row.requests += 1;
     open.row.lastAt = this.#deps.now();
@@ -324,7 +324,7 @@ export class Conversations implements GatewayState {
   }
 
   /** The conversation with the same headers whose newest body begins like this one. */
-  #guess(input: FindInput): OpenConversation | undefined {
+  #guess(input: FindInput): ActiveConversation | undefined {
     const beginning = Buffer.from(
       input.bytes.buffer,
       input.bytes.byteOffset,
@@ -356,7 +356,7 @@ export class Conversations implements GatewayState {
   }
 
   /** Never the one that is about to be used. */
-  async #closeOldest(newest: OpenConversation): Promise<void> {
+  async #closeOldest(newest: ActiveConversation): Promise<void> {
     const oldest = this.#open.values().find((open) => open.running === 0 && open !== newest);
     if (oldest !== undefined) await this.#close(oldest);
   }
@@ -367,7 +367,7 @@ export class Conversations implements GatewayState {
     this.#deps.log.remove(id);
   }
 
-  async #close(open: OpenConversation): Promise<void> {
+  async #close(open: ActiveConversation): Promise<void> {
     this.#open.delete(open.id);
     await open.conversation.close().catch(() => undefined);
   }
@@ -378,7 +378,7 @@ interface ReadElements {
   readonly elements: readonly JsonObject[];
 }
 
-const isAsked = (open: OpenConversation | undefined): boolean =>
+const isAsked = (open: ActiveConversation | undefined): boolean =>
   open?.waiting.values().some(({ aborted }) => !aborted) === true;
 
 /** The messages from the first reply on. What comes before it is what other conversations may begin with too. */

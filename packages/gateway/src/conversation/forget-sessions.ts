@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { localUser } from "../operate/users.ts";
 import { ConversationLog } from "./conversation-log.ts";
-import { HeldLog } from "./held-log.ts";
+import { HistoryLog } from "./history-log.ts";
 
 export const conversationsPath = (home: string): string => join(home, "gateway", "conversations.jsonl");
 
-export const heldLogPath = (home: string, user: string): string =>
+export const historyLogPath = (home: string, user: string): string =>
   join(home, "gateway", ...(user === localUser ? [] : ["users", user]), "held.jsonl");
 
 /**
@@ -17,6 +17,6 @@ export async function forgetSessions(home: string, sessions: readonly string[]):
   const userById = new Map(sessions.map((id) => [id, log.facts(id)?.user ?? localUser]));
   for (const id of sessions) log.remove(id);
   await log.rewrite();
-  const held = new HeldLog((user) => heldLogPath(home, user));
+  const held = new HistoryLog((user) => historyLogPath(home, user));
   for (const [user, own] of Map.groupBy(sessions, (id) => userById.get(id) ?? localUser)) await held.remove(user, own);
 }

@@ -13,20 +13,20 @@ import { isObject, type JsonObject, textField } from "palimpsest/internal/schema
 import { millis, tokens } from "palimpsest/internal/schema/brand";
 import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
-import type { OwnCall } from "../reply/relay.ts";
+import type { GatewayCall } from "../reply/relay.ts";
 import { type ClientList, readClientList } from "./client-list.ts";
 import { ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
 import { busyMsMax, busyStepMs, turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { ListEstimator } from "./list-estimator.ts";
 import { LiveRequest, type PreparedBody } from "./live-request.ts";
-import { OwnFailure } from "./own-failure.ts";
-import { answerOwnCalls, type OwnTool } from "./own-tools.ts";
+import { GatewayFailure } from "./gateway-failure.ts";
+import { answerGatewayCalls, type GatewayTool } from "./gateway-tools.ts";
 import { Recording } from "./recording.ts";
 import type { LeftOut, RefusedAdditions } from "./refused-additions.ts";
 import { readLimit, RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
-import type { ToolBook } from "./tool-book.ts";
-import { withPathsIf } from "./with-paths-if.ts";
+import type { ToolUsageLog } from "./tool-usage-log.ts";
+import { hidePathsUnless } from "./hide-paths-unless.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
@@ -61,7 +61,7 @@ export interface ConversationOptions<P extends Provider> extends Pick<
   /** The program that sends the requests. */
   readonly client?: string | undefined;
   /** Who uses which tools; `who`: the user and the program. */
-  readonly toolUse?: { readonly book: ToolBook; readonly who: string } | undefined;
+  readonly toolUse?: { readonly book: ToolUsageLog; readonly who: string } | undefined;
   /** Of all conversations. Absent: every addition is sent. */
   readonly refused?: RefusedAdditions | undefined;
   readonly now: () => number;
@@ -133,7 +133,7 @@ export class GatewayConversation<P extends Provider> {
    */
   prepare(input: PrepareInput<P>): Promise<PreparedBody> {
     if (this.#turnSince !== undefined && performance.now() - this.#turnSince > this.turnMsMax)
-      return Promise.reject(new OwnFailure("an earlier request still has the conversation"));
+      return Promise.reject(new GatewayFailure("an earlier request still has the conversation"));
     return this.#inTurn(() => this.#prepare(input));
   }
 
@@ -221,12 +221,12 @@ export class GatewayConversation<P extends Provider> {
     if (reader !== undefined && this.#current === body) await reader.assistant(reply);
   }
 
-  answer(body: RequestBody, calls: readonly OwnCall[]): Promise<void> {
+  answer(body: RequestBody, calls: readonly GatewayCall[]): Promise<void> {
     return this.#inTurn(async () => {
       const live = this.#liveByBody.get(body);
       const context = live === undefined ? undefined : await this.#context;
-      if (context === undefined) throw new OwnFailure("the conversation is closed");
-      const results = await answerOwnCalls(context, { tools: this.#ownTools, calls });
+      if (context === undefined) throw new GatewayFailure("the conversation is closed");
+      const results = await answerGatewayCalls(context, { tools: this.#gatewayTools, calls });
       live?.addResults(results);
       if (this.#current !== body) return;
       for (const { id, content, isError } of results) await context.toolResult(id, content, { isError });
@@ -276,7 +276,8 @@ export class GatewayConversation<P extends Provider> {
 
   async #require(body: RequestBody): Promise<Context<P>> {
     const context = await this.#context;
-    if (context === undefined || this.#current !== body) throw new OwnFailure("a newer request has the conversation");
+    if (context === undefined || this.#current !== body)
+      throw new GatewayFailure("a newer request has the conversation");
     return context;
   }
 
@@ -306,7 +307,7 @@ export class GatewayConversation<P extends Provider> {
   /** Another program may have the session open for a moment. */
   async #openWhenFree(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
     for (let waitedMs = 0; ; waitedMs += busyStepMs) {
-      if (this.#isClosed) throw new OwnFailure("the conversation is closed");
+      if (this.#isClosed) throw new GatewayFailure("the conversation is closed");
       try {
         return await this.#openContext(fixed, body);
       } catch (error) {
@@ -333,7 +334,7 @@ export class GatewayConversation<P extends Provider> {
       ...(policy === undefined ? {} : { policy }),
       ...(saving === undefined ? {} : { saving }),
       ...(secrets === undefined ? {} : { secrets }),
-      ...(store === undefined ? {} : { store: withPathsIf(store, () => this.#namesPaths) }),
+      ...(store === undefined ? {} : { store: hidePathsUnless(store, () => this.#namesPaths) }),
       ...(session === undefined ? {} : { session }),
       ...(onEvent === undefined ? {} : { onEvent }),
       ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
@@ -359,22 +360,22 @@ export class GatewayConversation<P extends Provider> {
   }
 
   #checkTools(body: RequestBody): void {
-    const isRefused = this.#writer.leavesOut(body, "own-tools");
+    const isRefused = this.#writer.leavesOut(body, "gateway-tools");
     this.#tools.checkForm((name) => body.field(name), isRefused ? "refuses" : "takes");
   }
 
   /** Names of our own tools whose calls can come back. */
-  get #ownToolNames(): ReadonlySet<string> {
-    return new Set(this.#ownTools.map(({ definition }) => definition.name));
+  get #gatewayToolNames(): ReadonlySet<string> {
+    return new Set(this.#gatewayTools.map(({ definition }) => definition.name));
   }
 
-  get #ownTools(): readonly OwnTool[] {
+  get #gatewayTools(): readonly GatewayTool[] {
     return this.#sent === undefined ? [] : this.#tools.own(this.#sent);
   }
 
   /** A path helps only a model that has no better way, and a client that can read it. */
   get #namesPaths(): boolean {
-    return this.#files === "shared" && !this.#ownToolNames.has("recall");
+    return this.#files === "shared" && !this.#gatewayToolNames.has("recall");
   }
 
   #write(context: Context<P>, request: NextRequest<P>): PreparedBody {
@@ -382,16 +383,16 @@ export class GatewayConversation<P extends Provider> {
     if (current === undefined) throw new TypeError("the conversation was not prepared");
     this.#outgoing = { outgoing: context.outgoing(), request };
     const written = this.#writer.write({ ...current, ...this.#outgoing });
-    const own = this.#ownTools.map(({ definition }) => this.#format.writeTool(definition));
+    const own = this.#gatewayTools.map(({ definition }) => this.#format.writeTool(definition));
     const { body } = current;
     const fixed = [this.#sent?.system, this.#sent?.tools];
     const prepared: PreparedBody = {
       ...written,
       tokens: request.tokens,
       windowTokens: this.#windowTokens(),
-      ownTools: this.#ownToolNames,
+      gatewayTools: this.#gatewayToolNames,
       moreTokens: (usedTokens) =>
-        this.#estimator.compare({ client: body.elements, sent: written.list, fixed, ownTools: own }, usedTokens),
+        this.#estimator.compare({ client: body.elements, sent: written.list, fixed, gatewayTools: own }, usedTokens),
     };
     this.#liveByBody.get(body)?.setPrepared(prepared);
     return prepared;

@@ -2,10 +2,10 @@
 export const recallCharsMax = 16_000;
 
 /** Calls of our own tools in one exchange: a model that goes on calling them gets no further answer. */
-export const ownCallsMax = 20;
+export const gatewayCallsMax = 20;
 
 /** Times that a request that was refused for what it holds is made plainer and sent again: the ladder has six rungs. */
-export const plainerTriesMax = 6;
+export const refusalRetriesMax = 6;
 
 /** A conversation that nobody asks is closed after this: then other programs can edit its session, and its memory is free. */
 export const idleMs = 30_000;
@@ -38,10 +38,10 @@ export const heldHistoryBytesMax = 32 * 2 ** 20;
 export const heldLogBytesMax = 32 * 2 ** 20;
 
 /** Replies from which a client can go on: half a kilobyte each, besides the bytes that are counted. */
-export const heldRepliesMax = 50_000;
+export const storedRepliesMax = 50_000;
 
 /** The same of one user. */
-export const heldUserRepliesMax = heldRepliesMax / 2;
+export const heldUserRepliesMax = storedRepliesMax / 2;
 
 /** Replies that were made of several of the upstream's, by the id that the client knows: a hundred bytes each. */
 export const joinedRepliesMax = 20_000;

@@ -22,7 +22,7 @@ export interface ComparedLists {
   /** System prompt and tools that both have. */
   readonly fixed: readonly (Json | undefined)[];
   /** Tools that only the one that was sent has. */
-  readonly ownTools: readonly JsonObject[];
+  readonly gatewayTools: readonly JsonObject[];
 }
 
 /** The request before, and how large it was. */
@@ -55,17 +55,17 @@ export class ListEstimator {
   }
 
   /** `usedTokens`: of the upstream, for what was sent. Returns how much larger the client's own is; below 0: smaller. */
-  compare({ fixed, ownTools, ...lists }: ComparedLists, usedTokens: number): number {
+  compare({ fixed, gatewayTools, ...lists }: ComparedLists, usedTokens: number): number {
     const client = this.#measure(lists.client);
     const sent = this.#measure(lists.sent);
     const whole = { ...sent.counts };
-    for (const value of [...fixed, ...ownTools]) if (value !== undefined) measureText(JSON.stringify(value), whole);
+    for (const value of [...fixed, ...gatewayTools]) if (value !== undefined) measureText(JSON.stringify(value), whole);
     this.#calibration.observe(whole, tokens(usedTokens));
     const goesOn = this.#anchor !== undefined && this.#extends(lists.client, this.#anchor.client);
     const anchor = goesOn ? this.#anchor : undefined;
     const clientTokens = Math.round(
       anchor === undefined
-        ? usedTokens + this.#estimate(client, sent) - countTools(ownTools)
+        ? usedTokens + this.#estimate(client, sent) - countTools(gatewayTools)
         : anchor.clientTokens + this.#grow({ anchor, lists, client, sent, usedTokens }),
     );
     this.#anchor = { client, sent, usedTokens, clientTokens };

@@ -1,7 +1,7 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { ReplyReader } from "../reply/reply-reader.ts";
-import type { OwnResult } from "./own-tools.ts";
+import type { GatewayResult } from "./gateway-tools.ts";
 import type { WrittenBody } from "./request-writer.ts";
 
 /** A request in the form in which it goes upstream. */
@@ -11,7 +11,7 @@ export interface PreparedBody extends WrittenBody {
   /** What the model takes, or what it was told to. */
   readonly windowTokens: number;
   /** Names of our own tools in it. */
-  readonly ownTools: ReadonlySet<string>;
+  readonly gatewayTools: ReadonlySet<string>;
   /** How much larger the client's own request is, given what the upstream counted for this one: see `ListEstimator`. */
   readonly moreTokens: (usedTokens: number) => number;
 }
@@ -42,7 +42,7 @@ export class LiveRequest {
   }
 
   /** The calls of ours in its newest reply have these results. */
-  addResults(results: readonly OwnResult[]): void {
+  addResults(results: readonly GatewayResult[]): void {
     const reply = ReplyReader.readEvents(this.#provider, this.#readEvents());
     this.#added = [...this.#added, ...reply, ...writeResults[this.#provider](results)];
   }
@@ -54,10 +54,10 @@ export class LiveRequest {
   }
 }
 
-const toText = (content: OwnResult["content"]): string =>
+const toText = (content: GatewayResult["content"]): string =>
   typeof content === "string" ? content : JSON.stringify(content);
 
-const writeResults: Readonly<Record<Provider, (results: readonly OwnResult[]) => readonly JsonObject[]>> = {
+const writeResults: Readonly<Record<Provider, (results: readonly GatewayResult[]) => readonly JsonObject[]>> = {
   anthropic: (results) => [
     {
       role: "user",

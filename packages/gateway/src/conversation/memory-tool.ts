@@ -9,7 +9,7 @@ import { type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { oneLine } from "palimpsest/internal/text/to-printable";
 import { memoryCharsMax, memoryHitsMax, savedCharsMax } from "./limits.ts";
-import type { OwnTool } from "./own-tools.ts";
+import type { GatewayTool } from "./gateway-tools.ts";
 
 export interface MemoryToolDeps {
   readonly store: Store;
@@ -22,7 +22,7 @@ export interface MemoryToolDeps {
  * The project's memories. What a model saves is untrusted, as with `palimpsest mcp`: it is shown as a quotation and
  * never replaces a trusted memory.
  */
-export const memoryTool = (deps: MemoryToolDeps): OwnTool => ({
+export const memoryTool = (deps: MemoryToolDeps): GatewayTool => ({
   definition: {
     name: "memory",
     description:

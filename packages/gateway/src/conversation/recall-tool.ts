@@ -3,7 +3,7 @@ import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { recallCharsMax } from "./limits.ts";
-import type { OwnTool } from "./own-tools.ts";
+import type { GatewayTool } from "./gateway-tools.ts";
 
 const definition = {
   // The engine names a tool of this name to the model wherever it removes something.
@@ -53,4 +53,4 @@ async function search<P extends Provider>(context: Context<P>, query: string): P
   return hits.map(({ id, snippet }) => `${id}: ${snippet}`).join("\n") || "Nothing was found.";
 }
 
-export const recallTool: OwnTool = { definition, answer: answerRecall };
+export const recallTool: GatewayTool = { definition, answer: answerRecall };

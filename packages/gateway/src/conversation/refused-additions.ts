@@ -12,7 +12,7 @@ export const additions = [
   "usage",
   "block-mark",
   "breakpoint",
-  "own-tools",
+  "gateway-tools",
 ] as const;
 export type Addition = (typeof additions)[number];
 
@@ -71,5 +71,5 @@ const nameByAddition: Readonly<Record<Addition, RegExp>> = {
   usage: /stream_options|include_usage/,
   "block-mark": /cache_control/,
   breakpoint: /prompt_cache_breakpoint/,
-  "own-tools": /(?:["'`]|\b(?:tool|function) )(?:recall|find_tools)\b/,
+  "gateway-tools": /(?:["'`]|\b(?:tool|function) )(?:recall|find_tools)\b/,
 };

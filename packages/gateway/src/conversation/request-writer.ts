@@ -115,7 +115,7 @@ export class RequestWriter<P extends Provider> {
       usage: Object.keys(usage).length > 0,
       "block-mark": marks["system"] !== undefined || (this.#marks !== undefined && elements !== body.elements),
       breakpoint: !untouched && this.mayAddBreakpoints(body),
-      "own-tools": this.#tools.own(clientTools).length > 0,
+      "gateway-tools": this.#tools.own(clientTools).length > 0,
     };
     return {
       bytes,

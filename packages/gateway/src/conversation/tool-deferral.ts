@@ -10,11 +10,11 @@ import {
 } from "palimpsest/internal/schema/json";
 import { toolName } from "../recognise/read-identity.ts";
 import { foundToolsMax } from "./limits.ts";
-import type { OwnTool, ToolReference } from "./own-tools.ts";
-import type { ToolBook } from "./tool-book.ts";
+import type { GatewayTool, ToolReference } from "./gateway-tools.ts";
+import type { ToolUsageLog } from "./tool-usage-log.ts";
 
 export interface ToolDeferralOptions {
-  readonly book: ToolBook;
+  readonly book: ToolUsageLog;
   readonly conversation: string;
   readonly who: string;
 }
@@ -72,7 +72,7 @@ export class ToolDeferral {
   }
 
   /** The tool that loads others; undefined if none is deferred. */
-  tool(tools: Json | undefined): OwnTool | undefined {
+  tool(tools: Json | undefined): GatewayTool | undefined {
     const deferred = (isArray(tools) ? tools : []).filter(
       (tool): tool is JsonObject => isPlain(tool) && this.#deferred?.has(toolName(tool)) === true,
     );
@@ -91,7 +91,7 @@ const calledNames = (element: JsonObject): readonly string[] =>
     isObject(block) && textField(block, "type") === "tool_use" ? [textField(block, "name") ?? ""] : [],
   );
 
-const findTools = (deferred: readonly JsonObject[]): OwnTool => ({
+const findTools = (deferred: readonly JsonObject[]): GatewayTool => ({
   definition: {
     name: "find_tools",
     description: `Loads tools that are not shown here, so that they can be called. Pass tool names, or a query. Available: ${deferred.map(toolName).join(", ")}.`,

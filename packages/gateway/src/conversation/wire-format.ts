@@ -15,7 +15,7 @@ import type { ListName } from "../body/request-body.ts";
 export interface WireFormat {
   readonly list: ListName;
   /** Elements in front of the list that belong to the system prompt: they are never removed. */
-  readonly leadRoles: ReadonlySet<string>;
+  readonly preambleRoles: ReadonlySet<string>;
   readonly systemField: string | undefined;
   /** Fields that limit the reply; the first that is there counts. */
   readonly limitFields: readonly string[];
@@ -26,7 +26,7 @@ export interface WireFormat {
 
 const anthropic: WireFormat = {
   list: "messages",
-  leadRoles: new Set(),
+  preambleRoles: new Set(),
   systemField: "system",
   limitFields: ["max_tokens"],
   readTools: (tools) => listOf(tools).flatMap(readMessagesTool),
@@ -35,7 +35,7 @@ const anthropic: WireFormat = {
 
 const chat: WireFormat = {
   list: "messages",
-  leadRoles: new Set(["system", "developer"]),
+  preambleRoles: new Set(["system", "developer"]),
   systemField: undefined,
   limitFields: ["max_completion_tokens", "max_tokens"],
   readTools: (tools) => listOf(tools).flatMap((tool) => readFunction(field(tool, "function"))),
@@ -45,7 +45,7 @@ const chat: WireFormat = {
 
 const responses: WireFormat = {
   list: "input",
-  leadRoles: new Set(["system", "developer"]),
+  preambleRoles: new Set(["system", "developer"]),
   systemField: "instructions",
   limitFields: ["max_output_tokens"],
   readTools: (tools) => uniqueNames(listOf(tools).flatMap(readResponsesTool)),

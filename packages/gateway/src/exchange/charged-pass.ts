@@ -97,8 +97,8 @@ class MeteredReply implements ClientReply {
     return this.#isGood;
   }
 
-  get hasBegun(): boolean {
-    return this.#reply.hasBegun;
+  get headersSent(): boolean {
+    return this.#reply.headersSent;
   }
 
   head(status: number, headers: Record<string, string | string[]>): void {

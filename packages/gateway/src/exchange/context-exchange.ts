@@ -1,13 +1,13 @@
 import { type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { RequestBody } from "../body/request-body.ts";
-import { HeldHistories } from "../conversation/held-history.ts";
-import type { HeldLog } from "../conversation/held-log.ts";
-import type { Conversations, FoundRequest, OpenConversation } from "../conversation/conversations.ts";
+import { StoredHistories } from "../conversation/stored-histories.ts";
+import type { HistoryLog } from "../conversation/history-log.ts";
+import type { Conversations, MatchedRequest, ActiveConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
 import { type Addition, findNamed } from "../conversation/refused-additions.ts";
-import { OwnFailure } from "../conversation/own-failure.ts";
-import { ownCallsMax, plainerTriesMax } from "../conversation/limits.ts";
+import { GatewayFailure } from "../conversation/gateway-failure.ts";
+import { gatewayCallsMax, refusalRetriesMax } from "../conversation/limits.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
@@ -25,19 +25,19 @@ import { findConversation } from "./find-conversation.ts";
 import { observeShared } from "./observed-reply.ts";
 import { passCounted } from "./pass-counted.ts";
 import { passReply } from "./pass-through.ts";
-import { holdReply, isGood, isReadable, isRefused, readError } from "./held-reply.ts";
+import { bufferReply, isGood, isReadable, isRefused, readError } from "./buffered-reply.ts";
 import { errorBytesMax, wholeReplyBytesMax } from "./limits.ts";
 import { isClientsMistake } from "./is-clients-mistake.ts";
-import { ownSummarizer } from "./own-summarizer.ts";
-import { heldExchange } from "./held-exchange.ts";
+import { modelSummarizer } from "./model-summarizer.ts";
+import { historyExchange } from "./history-exchange.ts";
 import { ResponseIds } from "./response-ids.ts";
-import { ExchangeAccount } from "./exchange-account.ts";
+import { ExchangeMeter } from "./exchange-meter.ts";
 
 export interface ContextExchangeDeps {
   readonly upstream: Upstream;
   readonly conversations: Conversations;
   /** Absent: histories of clients that send only what is new are lost at a restart. */
-  readonly heldLog?: HeldLog | undefined;
+  readonly historyLog?: HistoryLog | undefined;
   readonly onEvent: GatewayListener;
   readonly options: () => ExchangeOptions;
 }
@@ -54,12 +54,12 @@ export interface ContextExchangeDeps {
  * reply can complete the client's message. That reply is not recorded; the client's next request contains it.
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
-  const histories = new HeldHistories(deps.heldLog);
+  const histories = new StoredHistories(deps.historyLog);
   deps.conversations.onForget((user, sessions) => histories.forget(user, sessions));
   const prices = () => deps.options().prices ?? [];
   const plain = { ...deps, prices, upstream: plainUpstream(deps.upstream) };
   const exchange = wholeExchange({ ...plain, onJoined: (user, ids) => histories.linkReplies(user, ids) });
-  return heldExchange({ ...plain, histories, threads: () => deps.options().threads }, exchange);
+  return historyExchange({ ...plain, histories, threads: () => deps.options().threads }, exchange);
 }
 
 interface WholeExchangeDeps extends ContextExchangeDeps, ChargedPassDeps {
@@ -91,14 +91,14 @@ class RunningExchange {
   readonly #deps: WholeExchangeDeps;
   readonly #request: ClientRequest;
   readonly #reply: ClientReply;
-  readonly #found: FoundRequest;
-  readonly #open: OpenConversation;
+  readonly #found: MatchedRequest;
+  readonly #open: ActiveConversation;
   readonly #body: RequestBody;
-  readonly #account: ExchangeAccount;
+  readonly #meter: ExchangeMeter;
   readonly #ids: ResponseIds;
   #recording: Recording | undefined;
   /** Of this request: a newer one may have others. */
-  #ownTools: ReadonlySet<string> = new Set();
+  #gatewayTools: ReadonlySet<string> = new Set();
   /** Not the replies to the client's own request: the context has not asked for them. */
   #isRecorded = true;
   /** Of the request that was sent last. */
@@ -110,7 +110,7 @@ class RunningExchange {
       request,
       reply,
       found,
-    }: { readonly request: ClientRequest; readonly reply: ClientReply; readonly found: FoundRequest },
+    }: { readonly request: ClientRequest; readonly reply: ClientReply; readonly found: MatchedRequest },
   ) {
     this.#deps = deps;
     this.#request = request;
@@ -119,7 +119,7 @@ class RunningExchange {
     this.#open = found.open;
     this.#body = found.body;
     this.#ids = new ResponseIds((ids) => deps.onJoined(request.user, ids));
-    this.#account = new ExchangeAccount({
+    this.#meter = new ExchangeMeter({
       provider: request.provider,
       open: found.open,
       bytes: request.body.byteLength,
@@ -136,13 +136,13 @@ class RunningExchange {
       prepared = await this.#prepare();
     } catch (error) {
       if (this.#request.signal.aborted) return;
-      this.#tellFailure("prepare", error);
+      this.#reportFailure("prepare", error);
       await passCharged(this.#deps, this.#request, this.#reply);
       return;
     }
     this.#deps.conversations.countRequest(this.#open, prepared);
-    this.#ownTools = prepared.ownTools;
-    const outcome = await this.#sendPlainer(prepared);
+    this.#gatewayTools = prepared.gatewayTools;
+    const outcome = await this.#sendWithFallbacks(prepared);
     if (outcome.kind === "reply" && isRefused(outcome)) void this.#deps.conversations.discard(this.#found);
     if (outcome.kind === "failed") await this.#sendFailure(outcome);
     else if (!isReadable(outcome)) await this.#pass(outcome);
@@ -153,7 +153,7 @@ class RunningExchange {
   #prepare(): Promise<PreparedBody> {
     const { body, previous, begun } = this.#found;
     const { files } = this.#request;
-    const askModel = ownSummarizer(this.#deps, this.#request);
+    const askModel = modelSummarizer(this.#deps, this.#request);
     return this.#inTime(async (signal) => {
       await begun;
       return await this.#open.conversation.prepare({ body, previous, askModel, files, signal });
@@ -166,21 +166,21 @@ class RunningExchange {
     return raceAbort(call(AbortSignal.any([this.#request.signal, late])), {
       signal: late,
       instead: () => {
-        throw new OwnFailure("it took too long");
+        throw new GatewayFailure("it took too long");
       },
     });
   }
 
   /** A request that is refused for what it holds is made plainer; at last the client's own is sent. */
-  async #sendPlainer(first: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
+  async #sendWithFallbacks(first: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { conversation } = this.#open;
     let prepared = first;
     for (let tries = 0; ; tries += 1) {
       const outcome = await this.#send(prepared);
       if (outcome.kind === "failed" || !refusals.has(outcome.status)) return outcome;
-      const { bytes, reply } = await holdReply(outcome, errorBytesMax);
+      const { bytes, reply } = await bufferReply(outcome, errorBytesMax);
       if (bytes === undefined) return reply;
-      const isOwn = prepared.changes.length === 0 && prepared.betas.length === 0;
+      const isOriginal = prepared.changes.length === 0 && prepared.betas.length === 0;
       const text = bytes.toString("utf8");
       const { status } = outcome;
       const named = findNamed(text, this.#additions);
@@ -193,12 +193,12 @@ class RunningExchange {
           continue;
         }
         const error = { status, body: tryParseJson(text) ?? text };
-        const isPlainer =
-          tries < plainerTriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
-        if (!isPlainer) return isOwn ? reply : await this.#sendRefused(status, prepared);
+        const canRetry =
+          tries < refusalRetriesMax && (await this.#inTime(() => conversation.refused(this.#body, error)));
+        if (!canRetry) return isOriginal ? reply : await this.#sendRefused(status, prepared);
         prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
       } catch (error) {
-        return isOwn ? reply : await this.#sendOwn("refused", error);
+        return isOriginal ? reply : await this.#failOpen("refused", error);
       }
     }
   }
@@ -219,7 +219,7 @@ class RunningExchange {
 
   async #send(prepared: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal } = this.#request;
-    this.#account.sent(prepared);
+    this.#meter.sent(prepared);
     this.#additions = prepared.additions;
     const headers = addBetas(forwardHeaders(this.#request.headers), prepared.betas);
     const outcome = await this.#deps.upstream.send({ provider, method, path, headers, body: prepared.bytes, signal });
@@ -230,15 +230,15 @@ class RunningExchange {
   #begin(outcome: UpstreamReply | UpstreamFailure): UpstreamReply | UpstreamFailure {
     const isPaid = outcome.kind === "reply" ? isGood(outcome) : outcome.why === "cancelled";
     if (!isPaid) return outcome;
-    this.#account.begin();
-    if (outcome.kind === "failed") this.#account.settle();
+    this.#meter.begin();
+    if (outcome.kind === "failed") this.#meter.settle();
     return outcome;
   }
 
   /** Something of ours failed: the client's own request is sent. */
-  async #sendOwn(step: string, error: unknown): Promise<UpstreamReply | UpstreamFailure> {
-    if (!this.#request.signal.aborted) this.#tellFailure(step, error);
-    return await this.#sendUnchanged();
+  async #failOpen(step: string, error: unknown): Promise<UpstreamReply | UpstreamFailure> {
+    if (!this.#request.signal.aborted) this.#reportFailure(step, error);
+    return await this.#sendOriginal();
   }
 
   /**
@@ -246,19 +246,19 @@ class RunningExchange {
    * of the additions: one after the other is left out.
    */
   async #sendRefused(status: number, refused: PreparedBody): Promise<UpstreamReply | UpstreamFailure> {
-    const outcome = await this.#sendUnchanged();
+    const outcome = await this.#sendOriginal();
     if (outcome.kind === "reply" && outcome.status !== status)
-      this.#tellFailure("refused", new OwnFailure(`status ${status}`));
+      this.#reportFailure("refused", new GatewayFailure(`status ${status}`));
     const [suspect] = refused.untouched && outcome.kind === "reply" && isGood(outcome) ? refused.additions : [];
     if (suspect !== undefined) this.#open.conversation.leaveOut(this.#body, { addition: suspect, sign: "guessed" });
     return outcome;
   }
 
-  async #sendUnchanged(): Promise<UpstreamReply | UpstreamFailure> {
+  async #sendOriginal(): Promise<UpstreamReply | UpstreamFailure> {
     const { provider, method, path, signal, body } = this.#request;
     this.#isRecorded = false;
     this.#additions = [];
-    this.#account.sentOwn();
+    this.#meter.recordOriginal();
     const headers = forwardHeaders(this.#request.headers);
     return this.#begin(await this.#deps.upstream.send({ provider, method, path, headers, body: [body], signal }));
   }
@@ -273,16 +273,16 @@ class RunningExchange {
       try {
         for await (const chunk of current.body) {
           await this.#write(relay.take(chunk));
-          if (relay.isCut) throw new OwnFailure("an event is too long");
+          if (relay.isCut) throw new GatewayFailure("an event is too long");
         }
       } catch {
-        this.#account.settle();
+        this.#meter.settle();
         this.#recording?.leave();
         this.#reply.destroy();
         return;
       }
       const { out, end } = relay.end();
-      this.#account.settle();
+      this.#meter.settle();
       await this.#write(out);
       this.#recording?.leave();
       const next = await this.#continue(end, calls);
@@ -293,7 +293,7 @@ class RunningExchange {
       else if (next === undefined && end.kind !== "broken") this.#deps.conversations.replied(this.#found);
     }
     await this.#reply.end();
-    void this.#account.replied(this.#recording?.done);
+    void this.#meter.replied(this.#recording?.done);
   }
 
   async #relayWhole(first: UpstreamReply): Promise<void> {
@@ -302,7 +302,7 @@ class RunningExchange {
       ...this.#relayOptions(),
       onEvent: (event) => {
         this.#ids.note(event);
-        this.#account.take(event);
+        this.#meter.take(event);
         whole = event;
       },
     });
@@ -310,13 +310,13 @@ class RunningExchange {
     for (let calls = 0; ; calls += 1) {
       if (current.kind === "failed") return await this.#sendFailure(current);
       if (!isGood(current)) return await this.#pass(current);
-      const { bytes, flaw, reply } = await holdReply(current, wholeReplyBytesMax);
-      if (flaw !== undefined) this.#account.settle();
+      const { bytes, flaw, reply } = await bufferReply(current, wholeReplyBytesMax);
+      if (flaw !== undefined) this.#meter.settle();
       if (flaw === "broken") return await this.#sendFailure(brokenOff);
       if (bytes === undefined) return await this.#pass(reply);
       whole = undefined;
       const { out = bytes, end } = relay.take(bytes);
-      this.#account.settle();
+      this.#meter.settle();
       if (whole !== undefined) await this.#recordWhole(whole);
       const next = await this.#continue(end, calls);
       if (next !== undefined) {
@@ -327,14 +327,14 @@ class RunningExchange {
       await this.#reply.write(out);
       await this.#reply.end();
       if (end.kind !== "broken" && !this.#request.signal.aborted) this.#deps.conversations.replied(this.#found);
-      void this.#account.replied(undefined);
+      void this.#meter.replied(undefined);
       return;
     }
   }
 
   /** Answers own calls. Undefined: the client has its whole reply; else its reply goes on with this one. */
   async #continue(end: ReplyEnd, calls: number): Promise<UpstreamReply | UpstreamFailure | undefined> {
-    if (end.kind !== "own-calls") return undefined;
+    if (end.kind !== "gateway-calls") return undefined;
     const { conversation } = this.#open;
     let prepared: PreparedBody | undefined;
     try {
@@ -343,20 +343,20 @@ class RunningExchange {
         await conversation.answer(this.#body, end.calls);
       });
       if (end.client === "complete") return undefined;
-      if (calls >= ownCallsMax)
-        throw new OwnFailure(`tools of the gateway were called ${ownCallsMax} times in one reply`);
+      if (calls >= gatewayCallsMax)
+        throw new GatewayFailure(`tools of the gateway were called ${gatewayCallsMax} times in one reply`);
       prepared = await this.#inTime((signal) => conversation.next(this.#body, signal));
     } catch (error) {
-      if (end.client !== "complete") return await this.#sendOwn("answer", error);
-      this.#tellFailure("answer", error);
+      if (end.client !== "complete") return await this.#failOpen("answer", error);
+      this.#reportFailure("answer", error);
       return undefined;
     }
-    return await this.#sendPlainer(prepared);
+    return await this.#sendWithFallbacks(prepared);
   }
 
   async #startRecording(): Promise<Recording | undefined> {
     if (!this.#isRecorded) return undefined;
-    const tell = (error: unknown): void => this.#tellFailure("record", error);
+    const tell = (error: unknown): void => this.#reportFailure("record", error);
     try {
       return await this.#open.conversation.record(this.#body, tell);
     } catch (error) {
@@ -369,7 +369,7 @@ class RunningExchange {
     try {
       if (this.#isRecorded) await this.#inTime(() => this.#open.conversation.recordWhole(this.#body, reply));
     } catch (error) {
-      this.#tellFailure("record", error);
+      this.#reportFailure("record", error);
     }
   }
 
@@ -378,16 +378,16 @@ class RunningExchange {
     const report =
       this.#deps.options().usage === "used"
         ? ({ kind: "used" } as const)
-        : ({ kind: "sent", moreTokens: (used: number) => this.#account.moreTokens(used) } as const);
+        : ({ kind: "sent", moreTokens: (used: number) => this.#meter.moreTokens(used) } as const);
     const writeDetails = this.#open.conversation.mayAddBreakpoints(this.#body) ? "dropped" : "kept";
     return {
       provider,
-      ownTools: this.#ownTools,
+      gatewayTools: this.#gatewayTools,
       usage: usageChange(provider, { report, writeDetails }),
       usageChunk: this.#additions.includes("usage") ? "withhold" : "pass",
       onEvent: (event) => {
         this.#ids.note(event);
-        this.#account.take(event);
+        this.#meter.take(event);
         this.#recording?.put(event);
       },
     };
@@ -400,17 +400,17 @@ class RunningExchange {
 
   /** A reply that is not read. A call of ours in it would reach the client: its upstream is not offered our tools again. */
   async #pass(outcome: UpstreamReply): Promise<void> {
-    this.#account.settle();
-    if (isGood(outcome) && this.#additions.includes("own-tools") && this.#request.operation === "create")
-      this.#open.conversation.leaveOut(this.#body, { addition: "own-tools", sign: "named" });
+    this.#meter.settle();
+    if (isGood(outcome) && this.#additions.includes("gateway-tools") && this.#request.operation === "create")
+      this.#open.conversation.leaveOut(this.#body, { addition: "gateway-tools", sign: "named" });
     await passReply(outcome, this.#reply);
   }
 
   async #sendFailure(failure: UpstreamFailure): Promise<void> {
-    if (!this.#reply.hasBegun) await sendError(this.#reply, failureReply(this.#request.provider, failure));
+    if (!this.#reply.headersSent) await sendError(this.#reply, failureReply(this.#request.provider, failure));
   }
 
-  #tellFailure(step: string, error: unknown): void {
+  #reportFailure(step: string, error: unknown): void {
     this.#deps.onEvent({ kind: "failed-open", user: this.#request.user, step, message: describeError(error) });
   }
 }

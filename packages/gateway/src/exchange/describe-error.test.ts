@@ -1,6 +1,6 @@
 import { ContextError } from "palimpsest/internal/context/context-error";
 import { describe, expect, it } from "vitest";
-import { OwnFailure } from "../conversation/own-failure.ts";
+import { GatewayFailure } from "../conversation/gateway-failure.ts";
 import { describeError } from "./describe-error.ts";
 
 describe("a failure is told", () => {
@@ -13,6 +13,6 @@ describe("a failure is told", () => {
   });
 
   it("in our own words, if it is ours", () => {
-    expect(describeError(new OwnFailure("it took too long"))).toBe("it took too long");
+    expect(describeError(new GatewayFailure("it took too long"))).toBe("it took too long");
   });
 });

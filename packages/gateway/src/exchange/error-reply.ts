@@ -4,7 +4,7 @@ import type { UpstreamFailure } from "../upstream/upstream.ts";
 import type { ClientReply } from "./exchange.ts";
 
 /** Why the gateway itself answers instead of the upstream. */
-export type OwnError =
+export type GatewayError =
   | "wrong-request"
   | "unknown-key"
   | "forbidden"
@@ -28,7 +28,7 @@ interface ErrorForm {
   readonly code?: string;
 }
 
-const formByError: Readonly<Record<OwnError, ErrorForm>> = {
+const formByError: Readonly<Record<GatewayError, ErrorForm>> = {
   "wrong-request": { status: 400, anthropic: "invalid_request_error", openai: "invalid_request_error" },
   "unknown-key": {
     status: 401,
@@ -70,7 +70,7 @@ export interface ErrorReply {
 
 export interface ErrorReplyInput {
   readonly provider: Provider;
-  readonly error: OwnError;
+  readonly error: GatewayError;
   readonly message: string;
   /** Seconds; the SDKs wait that long. */
   readonly retryAfter?: number | undefined;
@@ -115,7 +115,7 @@ export const failureReply = (provider: Provider, { why, message }: UpstreamFailu
   error: errorByWhy[why],
 });
 
-const errorByWhy: Readonly<Record<UpstreamFailure["why"], OwnError>> = {
+const errorByWhy: Readonly<Record<UpstreamFailure["why"], GatewayError>> = {
   absent: "not-found",
   timeout: "upstream-timeout",
   unreachable: "upstream-unreachable",

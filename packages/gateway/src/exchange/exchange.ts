@@ -34,7 +34,7 @@ export interface ClientReply {
   write(bytes: Uint8Array): Promise<void>;
   end(): Promise<void>;
   /** Whether the client got, or will get, a head: then nothing can be sent instead. */
-  readonly hasBegun: boolean;
+  readonly headersSent: boolean;
   /** Ends the connection, so that the client sees that its reply is not whole. */
   destroy(): void;
 }

@@ -1,5 +1,5 @@
 import { setImmediate, setTimeout as wait } from "node:timers/promises";
-import type { Conversations, FindInput, FoundRequest } from "../conversation/conversations.ts";
+import type { Conversations, FindInput, MatchedRequest } from "../conversation/conversations.ts";
 import type { WrittenBody } from "../conversation/request-writer.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { describeError } from "./describe-error.ts";
@@ -13,7 +13,7 @@ export interface FindDeps {
 }
 
 /** Undefined if the request is to be passed on as it is. */
-export async function findConversation(deps: FindDeps, request: ClientRequest): Promise<FoundRequest | undefined> {
+export async function findConversation(deps: FindDeps, request: ClientRequest): Promise<MatchedRequest | undefined> {
   if (request.operation !== "create") return undefined;
   const found = recognise(deps, request, (input) => deps.conversations.findUnlessTaken(input));
   if (found !== "taken") return found;

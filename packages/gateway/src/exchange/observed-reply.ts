@@ -1,6 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
-import type { Conversations, FoundRequest } from "../conversation/conversations.ts";
+import type { Conversations, MatchedRequest } from "../conversation/conversations.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
 
 /**
@@ -26,8 +26,8 @@ export class ObservedReply implements ClientReply {
     this.#reader = new ReplyReader(provider);
   }
 
-  get hasBegun(): boolean {
-    return this.#reply.hasBegun;
+  get headersSent(): boolean {
+    return this.#reply.headersSent;
   }
 
   head(status: number, headers: Record<string, string | string[]>): void {
@@ -79,5 +79,5 @@ export function observeShared(
 interface SharedRequest {
   readonly request: ClientRequest;
   readonly reply: ClientReply;
-  readonly found: FoundRequest;
+  readonly found: MatchedRequest;
 }

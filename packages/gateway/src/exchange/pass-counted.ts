@@ -2,7 +2,7 @@ import { addBetas, forwardHeaders } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
 import { type FindDeps, findCounted } from "./find-conversation.ts";
-import { holdReply, isGood } from "./held-reply.ts";
+import { bufferReply, isGood } from "./buffered-reply.ts";
 import { errorBytesMax } from "./limits.ts";
 
 /**
@@ -20,7 +20,7 @@ export async function passCounted(
   const headers = addBetas(forwardHeaders(request.headers), counted.betas);
   const outcome = await deps.upstream.send({ provider, method, path, headers, body: counted.bytes, signal });
   if (outcome.kind === "failed" || !isGood(outcome)) return false;
-  const { bytes } = await holdReply(outcome, errorBytesMax);
+  const { bytes } = await bufferReply(outcome, errorBytesMax);
   if (bytes === undefined) return false;
   reply.head(outcome.status, outcome.headers);
   await reply.write(bytes);

@@ -33,7 +33,7 @@ export async function passThrough(upstream: Upstream, { request, reply, refusal 
   if (outcome.kind === "failed") {
     const own = refusal?.();
     const error = own === undefined ? failureReply(provider, outcome) : { provider, ...own };
-    if (!reply.hasBegun) await sendError(reply, error);
+    if (!reply.headersSent) await sendError(reply, error);
     return { kind: "broken", began: "nothing", why: outcome.why };
   }
   return await passReply(outcome, reply);

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import type { OwnError } from "../exchange/error-reply.ts";
+import type { GatewayError } from "../exchange/error-reply.ts";
 
 export interface Refusal {
-  readonly error: OwnError;
+  readonly error: GatewayError;
   readonly message: string;
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { errorReply, type ErrorReplyInput, type OwnError } from "../exchange/error-reply.ts";
+import { errorReply, type ErrorReplyInput, type GatewayError } from "../exchange/error-reply.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import { describeError } from "../exchange/describe-error.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
@@ -12,7 +12,7 @@ import { type AllowedNames, asksForWebSocket, checkRequest, isOnThisMachine, typ
 import { bodyBytesMax, bodyIdleMsMax, lingerMs, passedBodyBytesMax } from "./limits.ts";
 import { readBody, streamBody } from "./read-body.ts";
 import { ResponseReply } from "./response-reply.ts";
-import { isPathAllowed, type OwnPage, parseRoute, type Route } from "./route.ts";
+import { isPathAllowed, type GatewayPage, parseRoute, type Route } from "./route.ts";
 
 export interface HandlerDeps {
   readonly exchange: Exchange;
@@ -22,7 +22,7 @@ export interface HandlerDeps {
   /** The provider of the only upstream, if there is only one. */
   readonly onlyProvider: () => Provider | undefined;
   /** Answers the gateway's own pages. */
-  readonly servePage: (page: OwnPage, http: HttpPair) => void;
+  readonly servePage: (page: GatewayPage, http: HttpPair) => void;
   readonly onEvent: GatewayListener;
   readonly bodyIdleMs?: number | undefined;
   readonly stalledMs?: number | undefined;
@@ -75,7 +75,7 @@ export class RequestHandler {
     const path = route.kind === "pass" ? route.path : url;
     const provider =
       route.kind === "exchange" ? route.provider : guessProvider(request.headers, { path, only: onlyProvider() });
-    const refuse = (error: OwnError, message: string): void => this.#refuse(pair, { provider, error, message });
+    const refuse = (error: GatewayError, message: string): void => this.#refuse(pair, { provider, error, message });
     const refusal = checkRequest(request, names());
     if (refusal !== undefined) return refuse(refusal.error, refusal.message);
     if (asksForWebSocket(request)) return refuse("upgrade", "WebSocket is not supported; use HTTP.");
@@ -122,7 +122,7 @@ export class RequestHandler {
     response.once("close", () => {
       if (!response.writableFinished) client.abort();
     });
-    const tellEnd = ({ bytesIn, outcome, error }: Pick<RequestEnd, "bytesIn" | "outcome" | "error">): void =>
+    const emitRequestEnd = ({ bytesIn, outcome, error }: Pick<RequestEnd, "bytesIn" | "outcome" | "error">): void =>
       onEvent({
         kind: "request-end",
         ...start,
@@ -137,9 +137,9 @@ export class RequestHandler {
     try {
       const bytesIn = await this.#exchange(pair, { route, provider, user, account, reply, signal: client.signal });
       const outcome = response.writableFinished ? "done" : reply.isDestroyed ? "broken" : "client-gone";
-      tellEnd({ bytesIn, outcome, error: reply.ownError });
+      emitRequestEnd({ bytesIn, outcome, error: reply.gatewayError });
     } catch (error) {
-      tellEnd({ bytesIn: 0, outcome: "broken", error: "bug" });
+      emitRequestEnd({ bytesIn: 0, outcome: "broken", error: "bug" });
       throw error;
     }
   }

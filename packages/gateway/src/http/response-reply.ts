@@ -9,7 +9,7 @@ export class ResponseReply implements ClientReply {
   #status: number | undefined;
   #bytes = 0;
   #isDestroyed = false;
-  #ownError: string | string[] | undefined;
+  #gatewayError: string | string[] | undefined;
 
   constructor(
     response: ServerResponse,
@@ -19,7 +19,7 @@ export class ResponseReply implements ClientReply {
     this.#stalledMs = stalledMs;
   }
 
-  get hasBegun(): boolean {
+  get headersSent(): boolean {
     return this.#status !== undefined;
   }
 
@@ -33,7 +33,7 @@ export class ResponseReply implements ClientReply {
 
   head(status: number, headers: Record<string, string | string[]>): void {
     this.#status = status;
-    this.#ownError = headers["x-palimpsest-error"];
+    this.#gatewayError = headers["x-palimpsest-error"];
     if (this.#response.destroyed || this.#response.headersSent) return;
     this.#response.writeHead(status, headers);
     // Together with the first bytes, if they come at once.
@@ -71,8 +71,8 @@ export class ResponseReply implements ClientReply {
   }
 
   /** Set if the gateway itself answered. */
-  get ownError(): string | undefined {
-    return typeof this.#ownError === "string" ? this.#ownError : undefined;
+  get gatewayError(): string | undefined {
+    return typeof this.#gatewayError === "string" ? this.#gatewayError : undefined;
   }
 
   /** By us: not because the client has gone. */

@@ -3,7 +3,7 @@ import type { ClientRequest } from "../exchange/exchange.ts";
 import type { ClientAccount } from "../operate/users.ts";
 import { pathCharsMax, projectCharsMax } from "./limits.ts";
 
-export type OwnPage = "status" | "status.json" | "metrics" | "health" | "release" | "forget";
+export type GatewayPage = "status" | "status.json" | "metrics" | "health" | "release" | "forget";
 
 export type Route =
   | {
@@ -15,7 +15,7 @@ export type Route =
     }
   /** Passed on as it is. */
   | { readonly kind: "pass"; readonly path: string }
-  | { readonly kind: "own"; readonly page: OwnPage }
+  | { readonly kind: "own"; readonly page: GatewayPage }
   | { readonly kind: "absent" }
   | { readonly kind: "wrong"; readonly message: string };
 
@@ -27,7 +27,7 @@ const operations: ReadonlyMap<string, Pick<Extract<Route, { kind: "exchange" }>,
   ["/v1/responses/compact", { provider: "openai-responses", operation: "compact" }],
 ]);
 
-const methodsByPage: ReadonlyMap<string, { readonly page: OwnPage; readonly methods: readonly string[] }> = new Map(
+const methodsByPage: ReadonlyMap<string, { readonly page: GatewayPage; readonly methods: readonly string[] }> = new Map(
   (["status", "status.json", "metrics", "health", "release", "forget"] as const).map((page) => [
     page,
     { page, methods: page === "release" || page === "forget" ? ["POST"] : ["GET", "HEAD"] },
@@ -46,7 +46,7 @@ export function parseRoute(method: string, url: string): Route {
   if (encoded !== undefined && project === undefined)
     return { kind: "wrong", message: "The project in the path is not valid base64url." };
   const [path = "/"] = rest.split("?", 1);
-  if (path === "/palimpsest" || path.startsWith("/palimpsest/")) return parseOwnPage(method, path);
+  if (path === "/palimpsest" || path.startsWith("/palimpsest/")) return parseGatewayPage(method, path);
   const operation = method === "POST" ? operations.get(path) : undefined;
   return operation === undefined
     ? { kind: "pass", path: rest }
@@ -84,7 +84,7 @@ export function isPathAllowed({
 /** The base URL's prefix for a project. */
 export const projectPrefix = (project: string): string => `/project/${Buffer.from(project).toString("base64url")}`;
 
-function parseOwnPage(method: string, path: string): Route {
+function parseGatewayPage(method: string, path: string): Route {
   const known = methodsByPage.get(path.slice("/palimpsest/".length));
   return known?.methods.includes(method) === true ? { kind: "own", page: known.page } : { kind: "absent" };
 }

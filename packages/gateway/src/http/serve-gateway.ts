@@ -15,7 +15,7 @@ import { localUser, type SpendToday, UserRegistry } from "../operate/users.ts";
 import { type Upstream, UpstreamPools, type UpstreamTimeouts } from "../upstream/upstream.ts";
 import { type AllowedNames, loopbackNames } from "./check-request.ts";
 import { RequestHandler } from "./handle-request.ts";
-import { serveOwnPage } from "./own-pages.ts";
+import { serveGatewayPage } from "./gateway-pages.ts";
 import { serveHttp } from "./serve-http.ts";
 
 export interface ServeGatewayOptions {
@@ -70,7 +70,7 @@ export type GatewayOutcome =
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
 export async function serveGateway(options: ServeGatewayOptions): Promise<GatewayOutcome> {
-  const parts = createParts(options);
+  const parts = createServices(options);
   const { pools, handler, users, onEvent } = parts;
   const { timeouts = {} } = options;
   const { config } = parts;
@@ -120,7 +120,7 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   return { kind: "serving", url, port, reload, close };
 }
 
-interface GatewayParts {
+interface GatewayServices {
   readonly pools: UpstreamPools;
   readonly handler: RequestHandler;
   readonly users: UserRegistry;
@@ -131,7 +131,7 @@ interface GatewayParts {
 }
 
 /** Everything except the server itself. */
-function createParts(options: ServeGatewayOptions): GatewayParts {
+function createServices(options: ServeGatewayOptions): GatewayServices {
   const { config, timeouts = {}, state = noConversations, now = Date.now } = options;
   const { spend = { usdToday: () => 0, unpricedToday: () => 0, charge: () => undefined } } = options;
   const metrics = new Metrics();
@@ -165,14 +165,14 @@ function createParts(options: ServeGatewayOptions): GatewayParts {
     users,
     names: () => parts.names,
     onlyProvider: () => onlyProvider(config.upstream),
-    servePage: (page, http) => serveOwnPage(pages, { page, http }),
+    servePage: (page, http) => serveGatewayPage(pages, { page, http }),
     onEvent,
     bodyIdleMs: timeouts.bodyIdleMs,
     stalledMs: timeouts.stalledMs,
     paths: () => parts.config.paths ?? [],
     hop,
   });
-  const parts: GatewayParts = { pools, handler, users, onEvent, names: allowedNames(config), config };
+  const parts: GatewayServices = { pools, handler, users, onEvent, names: allowedNames(config), config };
   return parts;
 }
 

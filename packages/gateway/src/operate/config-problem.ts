@@ -17,7 +17,7 @@ interface CheckedConfig {
 export function findProblem(config: CheckedConfig): string | undefined {
   const { upstream, host, tls, insecure, users } = config;
   if (upstream.anthropic === undefined && upstream.openai === undefined) return "no upstream is set";
-  const own = Object.values(upstream).find((url) => url !== undefined && isOwnAddress(config, url));
+  const own = Object.values(upstream).find((url) => url !== undefined && isGatewayAddress(config, url));
   if (own !== undefined) return `the upstream ${own} is the gateway's own address`;
   const names = users.map(({ name }) => name);
   const double = names.find((name, at) => names.indexOf(name) !== at);
@@ -35,7 +35,7 @@ export function findProblem(config: CheckedConfig): string | undefined {
 }
 
 /** Whether a base URL leads to the gateway with this config, and so can't be its upstream. */
-export function isOwnAddress(
+export function isGatewayAddress(
   { host, port, names }: Pick<CheckedConfig, "host" | "port" | "names">,
   baseUrl: string,
 ): boolean {

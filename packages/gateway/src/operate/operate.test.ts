@@ -12,7 +12,7 @@ import type { GatewayEvent, RequestEnd } from "./gateway-event.ts";
 import { noConversations } from "./gateway-state.ts";
 import { Metrics } from "./metrics.ts";
 import { recordSpans } from "./record-spans.ts";
-import { SpendBook } from "./spend-book.ts";
+import { SpendLedger } from "./spend-ledger.ts";
 import { describeSavings, formatDollars, formatShare, StatusBoard } from "./status.ts";
 import { statusPage } from "./status-page.ts";
 import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
@@ -110,7 +110,8 @@ describe("the spend book", () => {
   it("keeps what each user spent today over a restart, readable for its owner alone", async () => {
     const place = await folder();
     let now = Date.UTC(2026, 10, 17, 23);
-    const open = () => SpendBook.open({ folder: place, now: () => now, onError: (error) => expect(error).toBeNull() });
+    const open = () =>
+      SpendLedger.open({ folder: place, now: () => now, onError: (error) => expect(error).toBeNull() });
     const book = await open();
     book.charge("ada", 2_500_000_000);
     book.charge("ada", 500_000_000);
@@ -127,7 +128,7 @@ describe("the spend book", () => {
   it("that is damaged is kept beside a new one", async () => {
     const place = await folder();
     await writeFile(join(place, "spend.json"), '{"2026-11-17":{"ada":');
-    const book = await SpendBook.open({ folder: place, now: () => 0, onError: () => undefined });
+    const book = await SpendLedger.open({ folder: place, now: () => 0, onError: () => undefined });
     expect(book.usdToday("ada")).toBe(0);
     expect(await readFile(join(place, "spend.json.damaged"), "utf8")).toContain("ada");
   });

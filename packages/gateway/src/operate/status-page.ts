@@ -54,7 +54,7 @@ const show = (status) => {
   const removed = totals.inputTokensSent === 0 ? 0 : 1 - totals.inputTokensUsed / totals.inputTokensSent;
   const figures = { running: status.running, requests: count.format(status.requests), conversations: count.format(totals.conversations),
     saved: dollars(totals.savedUsd), removed: share(Math.max(0, removed)), edits: count.format(totals.edits),
-    errors: count.format(status.ownErrors), open: count.format(status.failedOpen) };
+    errors: count.format(status.gatewayErrors), open: count.format(status.failedOpen) };
   for (const [id, text] of Object.entries(figures)) byId(id).textContent = text;
   fill("upstream", status.upstream.map((one) => [one.api, one.address, { text: one.health === "unknown" ? "not used yet" : one.health, look: one.health },
     one.lastFailure ?? one.lastStatus ?? "", time(one.lastAt)]));

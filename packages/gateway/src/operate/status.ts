@@ -11,7 +11,7 @@ export interface GatewayStatus {
   readonly running: number;
   readonly requests: number;
   /** Requests that the gateway answered with an error of its own. */
-  readonly ownErrors: number;
+  readonly gatewayErrors: number;
   readonly failedOpen: number;
   readonly upstream: readonly UpstreamHealth[];
   /** Since midnight, UTC, also before the gateway was started. */
@@ -64,11 +64,11 @@ type LastOutcome = Pick<Extract<GatewayEvent, { kind: "upstream" }>, "status" | 
 interface Counts {
   running: number;
   requests: number;
-  ownErrors: number;
+  gatewayErrors: number;
   failedOpen: number;
 }
 
-const noCounts = (): Counts => ({ running: 0, requests: 0, ownErrors: 0, failedOpen: 0 });
+const noCounts = (): Counts => ({ running: 0, requests: 0, gatewayErrors: 0, failedOpen: 0 });
 
 function countEvent(counts: Counts, event: GatewayEvent): void {
   switch (event.kind) {
@@ -78,10 +78,10 @@ function countEvent(counts: Counts, event: GatewayEvent): void {
     case "request-end":
       counts.running -= 1;
       counts.requests += 1;
-      if (event.error !== undefined) counts.ownErrors += 1;
+      if (event.error !== undefined) counts.gatewayErrors += 1;
       return;
     case "refused":
-      counts.ownErrors += 1;
+      counts.gatewayErrors += 1;
       return;
     case "failed-open":
       counts.failedOpen += 1;

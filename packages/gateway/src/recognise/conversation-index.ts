@@ -17,7 +17,7 @@ export interface ConversationScope {
 }
 
 /** What is remembered of a conversation, in memory and on disk. */
-export interface KnownConversation {
+export interface ConversationRecord {
   readonly id: string;
   readonly scope: string;
   /** The names of its tools. */
@@ -178,7 +178,7 @@ export class ConversationIndex {
   }
 
   /** Adds a conversation, or replaces what is known of it. */
-  put({ id, scope, tools, lists, tail, system }: KnownConversation): void {
+  put({ id, scope, tools, lists, tail, system }: ConversationRecord): void {
     this.remove(id);
     const empty = { first: undefined, lists: [], tail: [], isReplied: false, replyList: undefined, askedAt: 0 };
     this.#known.set(id, { ...empty, scope, tools, system });
@@ -226,7 +226,7 @@ export class ConversationIndex {
     known.tail = this.#tails.set(id, { scope: known.scope, messages });
   }
 
-  get(id: string): KnownConversation | undefined {
+  get(id: string): ConversationRecord | undefined {
     const known = this.#known.get(id);
     return known === undefined ? undefined : toKnown(id, known);
   }
@@ -241,7 +241,7 @@ export class ConversationIndex {
   }
 
   /** Oldest first. */
-  *[Symbol.iterator](): Generator<KnownConversation> {
+  *[Symbol.iterator](): Generator<ConversationRecord> {
     for (const [id, known] of this.#known) yield toKnown(id, known);
   }
 
@@ -292,7 +292,7 @@ function compareRanks(one: readonly number[], other: readonly number[]): number 
   return at === -1 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
 }
 
-const toKnown = (id: string, { scope, tools, lists, tail, system }: IndexedConversation): KnownConversation => ({
+const toKnown = (id: string, { scope, tools, lists, tail, system }: IndexedConversation): ConversationRecord => ({
   id,
   scope,
   tools,

@@ -1,7 +1,7 @@
 import { field, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import {
   objectField,
-  type OpenCall,
+  type PartialCall,
   type RelayFailure,
   type RelayOptions,
   replyEnd,
@@ -82,7 +82,7 @@ export class AnthropicStream implements StreamFormat {
     const name = textField(block, "name") ?? "";
     if (typeof index !== "number" || callByIndex.has(index) || clientIndexByIndex.has(index)) return this.#place(event);
     const isCall = textField(block, "type") === "tool_use";
-    if (isCall && this.#options.ownTools.has(name)) {
+    if (isCall && this.#options.gatewayTools.has(name)) {
       const input = objectField(block, "input");
       const json = Object.keys(input).length === 0 ? "" : JSON.stringify(input);
       callByIndex.set(index, { id: textField(block, "id") ?? "", name, after: this.#blocks, json });
@@ -161,7 +161,7 @@ interface UpstreamReply {
   client: "complete" | "waits";
   usage: JsonObject;
   hasClientCall: boolean;
-  readonly callByIndex: Map<number, OpenCall>;
+  readonly callByIndex: Map<number, PartialCall>;
   readonly clientIndexByIndex: Map<number, number>;
 }
 

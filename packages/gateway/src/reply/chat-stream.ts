@@ -9,7 +9,7 @@ import {
 } from "palimpsest/internal/schema/json";
 import {
   objectField,
-  type OpenCall,
+  type PartialCall,
   type RelayFailure,
   type RelayOptions,
   replyEnd,
@@ -116,7 +116,7 @@ export class ChatStream implements StreamFormat {
     if (call === undefined || (id !== "" && id !== call.id)) {
       const name = textField(calledFunction, "name") ?? "";
       call = { id, name, after: this.#chars, json: "", owner: "client", shift: reply.calls.length };
-      if (this.#options.ownTools.has(name)) {
+      if (this.#options.gatewayTools.has(name)) {
         call.owner = "gateway";
         reply.calls.push(call);
       } else reply.hasClientCall = true;
@@ -152,7 +152,7 @@ export class ChatStream implements StreamFormat {
   }
 }
 
-interface KnownCall extends OpenCall {
+interface KnownCall extends PartialCall {
   owner: "client" | "gateway";
   /** How many own calls began before it. */
   readonly shift: number;

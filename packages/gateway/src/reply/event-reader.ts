@@ -6,32 +6,32 @@ import { eventBytesMax } from "./limits.ts";
 export class EventReader {
   readonly #onEvent: (event: JsonObject) => void;
   readonly #splitter = new EventSplitter();
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #partial: Buffer[] = [];
+  #partialBytes = 0;
 
   constructor(onEvent: (event: JsonObject) => void) {
     this.#onEvent = onEvent;
   }
 
   take(chunk: Uint8Array): void {
-    if (this.#heldBytes > eventBytesMax) return;
+    if (this.#partialBytes > eventBytesMax) return;
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    let start: number = this.#held.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
+    let start: number = this.#partial.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
     for (let end = this.#splitter.findEnd(bytes, start); end >= 0; end = this.#splitter.findEnd(bytes, start)) {
-      this.#read(Buffer.concat([...this.#held, bytes.subarray(start, end)]));
-      this.#held = [];
-      this.#heldBytes = 0;
+      this.#read(Buffer.concat([...this.#partial, bytes.subarray(start, end)]));
+      this.#partial = [];
+      this.#partialBytes = 0;
       start = end;
     }
     if (start === bytes.length) return;
-    this.#held.push(bytes.subarray(start));
-    this.#heldBytes += bytes.length - start;
+    this.#partial.push(bytes.subarray(start));
+    this.#partialBytes += bytes.length - start;
   }
 
   /** Some servers leave out the empty line behind the last event. */
   end(): void {
-    if (this.#heldBytes > 0 && this.#heldBytes <= eventBytesMax) this.#read(Buffer.concat(this.#held));
-    this.#held = [];
+    if (this.#partialBytes > 0 && this.#partialBytes <= eventBytesMax) this.#read(Buffer.concat(this.#partial));
+    this.#partial = [];
   }
 
   #read(bytes: Buffer): void {

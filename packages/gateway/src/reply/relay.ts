@@ -9,7 +9,7 @@ import { readCallInput } from "palimpsest/internal/model/call-input";
  * answers them and asks again, and the client sees one message that goes on.
  *
  * - What the client has been sent stays: text and thinking before an own call are already in the client's message, in
- *   order, and the next reply's blocks follow them. The client later sends them back without the call; `OwnCall.after`
+ *   order, and the next reply's blocks follow them. The client later sends them back without the call; `GatewayCall.after`
  *   says behind what the call belongs.
  * - Calls of ours beside calls of the client: the client's reply ends normally, with its calls. Our results wait for the
  *   client's next request.
@@ -23,7 +23,7 @@ import { readCallInput } from "palimpsest/internal/model/call-input";
 export interface RelayOptions {
   readonly provider: Provider;
   /** Names of the tools that the client must never see. None for a chat request with `n` above 1. */
-  readonly ownTools: ReadonlySet<string>;
+  readonly gatewayTools: ReadonlySet<string>;
   /**
    * Changes the usage that the client is told. It gets the usage so far: with the input side that the beginning of a
    * stream told, and the sum of several replies. Without a change it must return the same object.
@@ -39,7 +39,7 @@ export interface RelayOptions {
 }
 
 /** A call of a tool of the gateway. */
-export interface OwnCall {
+export interface GatewayCall {
   /** By which its result names it. */
   readonly id: string;
   readonly name: string;
@@ -54,7 +54,7 @@ export type ReplyEnd =
   /** The client has its whole reply. */
   | { readonly kind: "done" }
   /** `complete`: the client has its whole reply, results wait for its next request. `waits`: the next reply goes on with it. */
-  | { readonly kind: "own-calls"; readonly calls: readonly OwnCall[]; readonly client: "complete" | "waits" }
+  | { readonly kind: "gateway-calls"; readonly calls: readonly GatewayCall[]; readonly client: "complete" | "waits" }
   /** Upstream ended before the end of its message, or sent an error, which was passed on. */
   | { readonly kind: "broken" };
 
@@ -78,21 +78,21 @@ export interface RelayFailure {
 }
 
 /** An own call while it arrives. */
-export interface OpenCall {
+export interface PartialCall {
   readonly id: string;
   readonly name: string;
   readonly after: number;
   json: string;
 }
 
-function closeCall({ id, name, after, json }: OpenCall): OwnCall {
+function closeCall({ id, name, after, json }: PartialCall): GatewayCall {
   const read = json === "" ? { input: {} } : readCallInput(json);
   return { id, name, after, ...read };
 }
 
 /** How a reply ends that upstream has ended properly. */
-export const replyEnd = (calls: readonly OpenCall[], client: "complete" | "waits"): ReplyEnd =>
-  calls.length === 0 ? { kind: "done" } : { kind: "own-calls", calls: calls.map(closeCall), client };
+export const replyEnd = (calls: readonly PartialCall[], client: "complete" | "waits"): ReplyEnd =>
+  calls.length === 0 ? { kind: "done" } : { kind: "gateway-calls", calls: calls.map(closeCall), client };
 
 export const objectField = (object: JsonObject, key: string): JsonObject => {
   const value: Json | undefined = field(object, key);

@@ -32,8 +32,8 @@ export class ReplyReader {
   readonly #splitter = new EventSplitter();
   readonly #message = new MessageEvents();
   readonly #chat = new ChatChunks();
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #partial: Buffer[] = [];
+  #partialBytes = 0;
   #reply: ReadReply | undefined;
 
   constructor(provider: Provider) {
@@ -43,19 +43,19 @@ export class ReplyReader {
   /** Takes a chunk of a stream. Returns the reply once its last event has arrived. */
   take(chunk: Uint8Array): ReadReply | undefined {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    let start: number = this.#held.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
+    let start: number = this.#partial.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
     for (;;) {
       const end = this.#splitter.findEnd(bytes, start);
       if (end < 0) break;
-      this.#takeEvent(Buffer.concat([...this.#held, bytes.subarray(start, end)]));
-      this.#held = [];
-      this.#heldBytes = 0;
+      this.#takeEvent(Buffer.concat([...this.#partial, bytes.subarray(start, end)]));
+      this.#partial = [];
+      this.#partialBytes = 0;
       start = end;
     }
     // A longer event has already ended the reply in the relay.
-    if (start < bytes.length && this.#heldBytes <= eventBytesMax) {
-      this.#held.push(bytes.subarray(start));
-      this.#heldBytes += bytes.length - start;
+    if (start < bytes.length && this.#partialBytes <= eventBytesMax) {
+      this.#partial.push(bytes.subarray(start));
+      this.#partialBytes += bytes.length - start;
     }
     return this.#reply;
   }

@@ -8,7 +8,7 @@ import {
   textField,
 } from "palimpsest/internal/schema/json";
 import {
-  type OpenCall,
+  type PartialCall,
   type RelayFailure,
   type RelayOptions,
   replyEnd,
@@ -102,7 +102,7 @@ export class ResponsesStream implements StreamFormat {
 
   #showBeginning(response: JsonObject): JsonObject | undefined {
     this.#id ??= textField(response, "id");
-    const shown = withoutOwnTools(response, this.#options.ownTools);
+    const shown = withoutGatewayTools(response, this.#options.gatewayTools);
     return shown === response ? undefined : { response: shown };
   }
 
@@ -127,7 +127,7 @@ export class ResponsesStream implements StreamFormat {
   #openItem(index: number, item: JsonObject): void {
     const { callByIndex, clientIndexByIndex } = this.#reply;
     if (callByIndex.has(index) || clientIndexByIndex.has(index)) return;
-    if (isOwnCall(item, this.#options.ownTools)) {
+    if (isGatewayCall(item, this.#options.gatewayTools)) {
       callByIndex.set(index, { ...readCall(item), after: this.#items.length });
       return;
     }
@@ -151,14 +151,14 @@ export class ResponsesStream implements StreamFormat {
 
   /** The same object if it needs no change. */
   #showEnd(response: JsonObject): JsonObject {
-    let shown = withoutOwnTools(response, this.#options.ownTools);
+    let shown = withoutGatewayTools(response, this.#options.gatewayTools);
     if (isObject(field(response, "usage"))) {
       const sum = this.#usage();
       const told = this.#options.usage?.(sum) ?? sum;
       if (told !== field(response, "usage")) shown = { ...shown, usage: told };
     }
     if (!this.#isContinued && this.#reply.callByIndex.size === 0) return shown;
-    const output = listField(response, "output").filter((item) => !isOwnCall(item, this.#options.ownTools));
+    const output = listField(response, "output").filter((item) => !isGatewayCall(item, this.#options.gatewayTools));
     const items = output.length === 0 ? this.#items : [...this.#items.slice(0, this.#earlierItems), ...output];
     return { ...shown, ...(this.#id === undefined ? {} : { id: this.#id }), output: items };
   }
@@ -175,7 +175,7 @@ interface UpstreamReply {
   state: "open" | "complete" | "waits" | "broken";
   usage: JsonObject;
   hasClientCall: boolean;
-  readonly callByIndex: Map<number, OpenCall>;
+  readonly callByIndex: Map<number, PartialCall>;
   readonly clientIndexByIndex: Map<number, number>;
   /** What is added to the number of an event. Undefined until the reply's first one. */
   numberShift: number | undefined;
@@ -190,10 +190,10 @@ const emptyReply = (): UpstreamReply => ({
   numberShift: undefined,
 });
 
-export const isOwnCall = (item: Json, ownTools: ReadonlySet<string>): item is JsonObject =>
-  isObject(item) && textField(item, "type") === "function_call" && ownTools.has(textField(item, "name") ?? "");
+export const isGatewayCall = (item: Json, gatewayTools: ReadonlySet<string>): item is JsonObject =>
+  isObject(item) && textField(item, "type") === "function_call" && gatewayTools.has(textField(item, "name") ?? "");
 
-export const readCall = (item: JsonObject): Omit<OpenCall, "after"> => ({
+export const readCall = (item: JsonObject): Omit<PartialCall, "after"> => ({
   id: textField(item, "call_id") ?? "",
   name: textField(item, "name") ?? "",
   json: textField(item, "arguments") ?? "",
@@ -215,9 +215,9 @@ const serverCalls: ReadonlySet<string> = new Set([
 ]);
 
 /** The same object if it names none. */
-export function withoutOwnTools(response: JsonObject, ownTools: ReadonlySet<string>): JsonObject {
+export function withoutGatewayTools(response: JsonObject, gatewayTools: ReadonlySet<string>): JsonObject {
   const tools = field(response, "tools");
-  if (!isArray(tools) || ownTools.size === 0) return response;
-  const shown = tools.filter((tool) => !isObject(tool) || !ownTools.has(textField(tool, "name") ?? ""));
+  if (!isArray(tools) || gatewayTools.size === 0) return response;
+  const shown = tools.filter((tool) => !isObject(tool) || !gatewayTools.has(textField(tool, "name") ?? ""));
   return shown.length === tools.length ? response : { ...response, tools: shown };
 }

@@ -36,7 +36,7 @@ describe("a stream of chat chunks whose usage the gateway asked for", () => {
     `data: {"id":"c","choices":[{"index":0,"delta":{"content":"\\"usage\\":null, ä"}}]${members}}\n\n`;
   const end = 'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
   const relayed = (members: string, usageChunk: "pass" | "withhold"): string => {
-    const relay = new StreamRelay({ provider: "openai-chat", ownTools: none, usageChunk, onEvent });
+    const relay = new StreamRelay({ provider: "openai-chat", gatewayTools: none, usageChunk, onEvent });
     return Buffer.concat([...relay.take(Buffer.from(chunk(members) + end)), ...relay.end().out]).toString();
   };
 
@@ -49,7 +49,7 @@ describe("a stream of chat chunks whose usage the gateway asked for", () => {
 
 describe.each(providers)("a stream of %s", (provider) => {
   it("leaves chunk by chunk, as the same bytes, if nothing can need a change", () => {
-    const relay = new StreamRelay({ provider, ownTools: none, onEvent });
+    const relay = new StreamRelay({ provider, gatewayTools: none, onEvent });
     const half = sampleStream(provider, reply(textPart("Hello"))).subarray(0, 40);
     expect(relay.take(half)).toEqual([half]);
     expect(relay.take(half)[0]).toBe(half);
@@ -58,7 +58,7 @@ describe.each(providers)("a stream of %s", (provider) => {
   it("leaves without a copy if own tools are offered, but not called", () => {
     const stream = sampleStream(provider, { ...reply(textPart("Hello"), read), tools: [] });
     const { buffer } = stream;
-    const relay = new StreamRelay({ provider, ownTools: new Set(["palimpsest_recall"]), onEvent });
+    const relay = new StreamRelay({ provider, gatewayTools: new Set(["palimpsest_recall"]), onEvent });
     const out = [...relay.take(stream.subarray(0, 100)), ...relay.take(stream.subarray(100))];
     expect(Buffer.concat(out).equals(stream)).toBe(true);
     expect(out.every((bytes) => bytes.buffer === buffer)).toBe(true);
@@ -70,7 +70,7 @@ describe.each(providers)("a stream of %s", (provider) => {
     expect(decodeEvents(bytes)).toEqual(sampleEvents(provider, reply(textPart("So."), read)));
     expect(ends).toMatchObject([
       {
-        kind: "own-calls",
+        kind: "gateway-calls",
         client: "complete",
         calls: [{ id: "call_1", name: "palimpsest_recall", input: { query: "port" } }],
       },
@@ -82,7 +82,7 @@ describe.each(providers)("a stream of %s", (provider) => {
     const cut = { ...reply(textPart("So."), torn), stop: "cut" } as const;
     const { bytes, ends } = relayStreams(provider, [[sampleStream(provider, cut)]]);
     expect(decodeEvents(bytes)).toEqual(sampleEvents(provider, { ...reply(textPart("So.")), stop: "cut" }));
-    expect(ends).toMatchObject([{ kind: "own-calls", client: "complete", calls: [{ id: "call_1", input: {} }] }]);
+    expect(ends).toMatchObject([{ kind: "gateway-calls", client: "complete", calls: [{ id: "call_1", input: {} }] }]);
     expect(JSON.stringify(ends)).toContain("flawed");
   });
 
@@ -94,7 +94,7 @@ describe.each(providers)("a stream of %s", (provider) => {
       provider,
       [reply(...parts), second, last].map((one) => [sampleStream(provider, one)]),
     );
-    const after = ends.map((end) => (end.kind === "own-calls" ? end.calls.map((call) => call.after) : []));
+    const after = ends.map((end) => (end.kind === "gateway-calls" ? end.calls.map((call) => call.after) : []));
     expect(after).toEqual(
       provider === "openai-chat" ? [["Let me see.".length], ["Let me see.And".length], []] : [[2], [3], []],
     );
@@ -150,7 +150,7 @@ describe.each(providers)("a stream of %s", (provider) => {
   });
 
   it("is broken, and passes no more, if an event has no end", () => {
-    const relay = new StreamRelay({ provider, ownTools: new Set(["palimpsest_recall"]), onEvent });
+    const relay = new StreamRelay({ provider, gatewayTools: new Set(["palimpsest_recall"]), onEvent });
     const piece = Buffer.alloc(1024 * 1024, "data: x");
     for (let sent = 0; sent <= eventBytesMax; sent += piece.length) expect(relay.take(piece)).toEqual([]);
     expect(relay.take(sampleStream(provider, reply(textPart("So."))))).toEqual([]);
@@ -158,7 +158,7 @@ describe.each(providers)("a stream of %s", (provider) => {
   });
 
   it("can end a client's stream that waits with an error that the SDK throws", async () => {
-    const relay = new StreamRelay({ provider, ownTools: new Set(["palimpsest_recall"]), onEvent });
+    const relay = new StreamRelay({ provider, gatewayTools: new Set(["palimpsest_recall"]), onEvent });
     const out = [...relay.take(sampleStream(provider, reply(textPart("So."), recall))), ...relay.end().out];
     const bytes = Buffer.concat([...out, relay.fail({ type: "api_error", message: "Upstream is gone." })]);
     await expect(listen[provider](bytes)).rejects.toThrow("Upstream is gone.");
@@ -234,7 +234,7 @@ describe("a stream of the Messages API", () => {
   ])("with a call of ours and the reason $stop: the client $client", ({ stop, client }) => {
     const stream = withDelta(reply(recall), delta({ output_tokens: 5 }, stop));
     const { bytes, ends } = relayStreams("anthropic", [[stream]]);
-    expect(ends).toMatchObject([{ kind: "own-calls", client }]);
+    expect(ends).toMatchObject([{ kind: "gateway-calls", client }]);
     expect(bytes.includes("message_stop")).toBe(client === "complete");
   });
 });
@@ -257,7 +257,7 @@ describe("a stream of chat completions", () => {
     const stream = encodeEvents("openai-chat", [piece("a", "palimpsest_recall"), piece("b", "read_file"), stop]);
     const { bytes, ends } = relayStreams("openai-chat", [[stream]]);
     expect(decodeEvents(bytes)).toEqual([piece("b", "read_file"), stop]);
-    expect(ends).toMatchObject([{ kind: "own-calls", client: "complete", calls: [{ id: "a" }] }]);
+    expect(ends).toMatchObject([{ kind: "gateway-calls", client: "complete", calls: [{ id: "a" }] }]);
   });
 
   it("keeps text that comes in the chunk of an own call or of the end", () => {
@@ -299,7 +299,7 @@ describe("a stream of the Responses API", () => {
       { type: "response.output_item.done", output_index: 1, item },
     ];
     const stream = encodeEvents("openai-responses", [...events.slice(0, -1), ...beside, ...events.slice(-1)]);
-    expect(relayStreams("openai-responses", [[stream]]).ends).toMatchObject([{ kind: "own-calls", client }]);
+    expect(relayStreams("openai-responses", [[stream]]).ends).toMatchObject([{ kind: "gateway-calls", client }]);
   });
 
   it("passes a failed response under the id that the client knows", () => {

@@ -22,8 +22,8 @@ export class StreamRelay {
   readonly #format: StreamFormat;
   #splitter = new EventSplitter();
   /** The beginning of an event whose end has not come. */
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #partial: Buffer[] = [];
+  #partialBytes = 0;
   #isTooLong = false;
   readonly #isUntouched: boolean;
   #wasPassed = true;
@@ -31,8 +31,8 @@ export class StreamRelay {
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#format = createFormat[options.provider](options);
-    const { ownTools, usage, usageChunk } = options;
-    this.#isUntouched = ownTools.size === 0 && usage === undefined && usageChunk !== "withhold";
+    const { gatewayTools, usage, usageChunk } = options;
+    this.#isUntouched = gatewayTools.size === 0 && usage === undefined && usageChunk !== "withhold";
   }
 
   take(chunk: Uint8Array): readonly Uint8Array[] {
@@ -76,15 +76,15 @@ export class StreamRelay {
   }
 
   #relay(chunk: Buffer, out: Uint8Array[]): void {
-    const late: number = this.#held.length === 0 ? this.#splitter.countLateLineFeed(chunk) : 0;
+    const late: number = this.#partial.length === 0 ? this.#splitter.countLateLineFeed(chunk) : 0;
     // Bytes from here on have been looked at and pass, but are not in `out`.
     let passFrom = this.#wasPassed ? 0 : late;
     let start = late;
     for (;;) {
       const end = this.#splitter.findEnd(chunk, start);
       if (end < 0) break;
-      const isFirstHeld = this.#held.length > 0;
-      const held = this.#held;
+      const isFirstHeld = this.#partial.length > 0;
+      const held = this.#partial;
       const event = isFirstHeld ? this.#takeHeld(chunk.subarray(0, end)) : chunk.subarray(start, end);
       const shown = this.#show(event);
       this.#wasPassed = shown !== "withhold";
@@ -102,17 +102,17 @@ export class StreamRelay {
   }
 
   #hold(bytes: Buffer): void {
-    this.#held.push(bytes);
-    this.#heldBytes += bytes.length;
-    if (this.#heldBytes <= eventBytesMax) return;
+    this.#partial.push(bytes);
+    this.#partialBytes += bytes.length;
+    if (this.#partialBytes <= eventBytesMax) return;
     this.#isTooLong = true;
     this.#takeHeld();
   }
 
   #takeHeld(last?: Buffer): Buffer {
-    const all = last === undefined ? this.#held : [...this.#held, last];
-    this.#held = [];
-    this.#heldBytes = 0;
+    const all = last === undefined ? this.#partial : [...this.#partial, last];
+    this.#partial = [];
+    this.#partialBytes = 0;
     return Buffer.concat(all);
   }
 

@@ -8,8 +8,8 @@ import {
   textField,
   tryParseJson,
 } from "palimpsest/internal/schema/json";
-import { objectField, type OpenCall, type RelayOptions, replyEnd, type ReplyEnd } from "./relay.ts";
-import { isClientCall, isOwnCall, readCall, withoutOwnTools } from "./responses-stream.ts";
+import { objectField, type PartialCall, type RelayOptions, replyEnd, type ReplyEnd } from "./relay.ts";
+import { isClientCall, isGatewayCall, readCall, withoutGatewayTools } from "./responses-stream.ts";
 import { joinUsage } from "./usage.ts";
 
 /**
@@ -27,14 +27,14 @@ export class WholeRelay {
 
   /** `out` is undefined while the client waits. What is no reply passes as it is. */
   take(bytes: Uint8Array): { readonly out: Uint8Array | undefined; readonly end: ReplyEnd } {
-    const { provider, ownTools, onEvent } = this.#options;
+    const { provider, gatewayTools, onEvent } = this.#options;
     const reply = tryParseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
     const format = formats[provider];
     if (!isObject(reply) || !Array.isArray(field(reply, format.content)))
       return { out: bytes, end: { kind: "broken" } };
     onEvent(reply);
     const earlier = this.#earlier;
-    const { shown, calls, client } = format.show(reply, { ownTools, earlier });
+    const { shown, calls, client } = format.show(reply, { gatewayTools, earlier });
     const joined = earlier === undefined ? shown : joinReplies(provider, { earlier, last: shown });
     const isFailed = textField(reply, "status") === "failed";
     const end: ReplyEnd = isFailed ? { kind: "broken" } : replyEnd(calls, client);
@@ -57,12 +57,12 @@ export class WholeRelay {
 interface ShownReply {
   /** The same object if nothing is withheld. */
   readonly shown: JsonObject;
-  readonly calls: readonly OpenCall[];
+  readonly calls: readonly PartialCall[];
   readonly client: "complete" | "waits";
 }
 
 interface ReplyPlace {
-  readonly ownTools: ReadonlySet<string>;
+  readonly gatewayTools: ReadonlySet<string>;
   /** What the client is shown before this reply. */
   readonly earlier: JsonObject | undefined;
 }
@@ -96,19 +96,19 @@ const joinLists = (key: string, { earlier, last }: TwoReplies): JsonObject => ({
 
 const anthropic: WholeFormat = {
   content: "content",
-  show: (reply, { ownTools, earlier }) => {
-    const calls: OpenCall[] = [];
+  show: (reply, { gatewayTools, earlier }) => {
+    const calls: PartialCall[] = [];
     let hasClientCall = false;
     const before = earlier === undefined ? 0 : listField(earlier, "content").length;
     const content: Json[] = [];
     for (const block of listField(reply, "content")) {
       const isCall = isObject(block) && textField(block, "type") === "tool_use";
       const name = isCall ? (textField(block, "name") ?? "") : "";
-      if (isCall && ownTools.has(name)) {
+      if (isCall && gatewayTools.has(name)) {
         const json = JSON.stringify(field(block, "input") ?? {});
         calls.push({ id: textField(block, "id") ?? "", name, json, after: before + content.length });
       } else content.push(block);
-      hasClientCall ||= isCall && !ownTools.has(name);
+      hasClientCall ||= isCall && !gatewayTools.has(name);
     }
     const reason = textField(reply, "stop_reason") ?? "tool_use";
     const waits = calls.length > 0 && !hasClientCall && (reason === "tool_use" || reason === "end_turn");
@@ -119,17 +119,17 @@ const anthropic: WholeFormat = {
 
 const responses: WholeFormat = {
   content: "output",
-  show: (response, { ownTools, earlier }) => {
-    const calls: OpenCall[] = [];
+  show: (response, { gatewayTools, earlier }) => {
+    const calls: PartialCall[] = [];
     let hasClientCall = false;
     const before = earlier === undefined ? 0 : listField(earlier, "output").length;
     const output: Json[] = [];
     for (const item of listField(response, "output")) {
-      if (isOwnCall(item, ownTools)) calls.push({ ...readCall(item), after: before + output.length });
+      if (isGatewayCall(item, gatewayTools)) calls.push({ ...readCall(item), after: before + output.length });
       else output.push(item);
-      hasClientCall ||= isObject(item) && !isOwnCall(item, ownTools) && isClientCall(item);
+      hasClientCall ||= isObject(item) && !isGatewayCall(item, gatewayTools) && isClientCall(item);
     }
-    const named = withoutOwnTools(response, ownTools);
+    const named = withoutGatewayTools(response, gatewayTools);
     const status = textField(response, "status") ?? "completed";
     const waits = calls.length > 0 && !hasClientCall && status === "completed";
     return { shown: calls.length === 0 ? named : { ...named, output }, calls, client: waits ? "waits" : "complete" };
@@ -139,8 +139,8 @@ const responses: WholeFormat = {
 
 const chat: WholeFormat = {
   content: "choices",
-  show: (completion, { ownTools, earlier }) => {
-    const calls: OpenCall[] = [];
+  show: (completion, { gatewayTools, earlier }) => {
+    const calls: PartialCall[] = [];
     let [hasClientCall, isCut] = [false, false];
     const choices = listField(completion, "choices").map((choice, at) => {
       const message = isObject(choice) ? objectField(choice, "message") : {};
@@ -150,7 +150,7 @@ const chat: WholeFormat = {
       for (const call of listField(message, "tool_calls")) {
         const calledFunction = isObject(call) ? objectField(call, "function") : {};
         const name = textField(calledFunction, "name") ?? "";
-        if (!isObject(call) || !ownTools.has(name)) clientCalls.push(call);
+        if (!isObject(call) || !gatewayTools.has(name)) clientCalls.push(call);
         else {
           const json = textField(calledFunction, "arguments") ?? "";
           calls.push({ id: textField(call, "id") ?? "", name, json, after });

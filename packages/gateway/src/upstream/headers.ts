@@ -28,14 +28,14 @@ const notForwarded: ReadonlySet<string> = new Set([
 const notReturned: ReadonlySet<string> = new Set([...connectionHeaders, "alt-svc", "strict-transport-security"]);
 
 /** The gateway's own headers, such as its key, never go upstream. */
-const ownHeaderPrefix = "x-palimpsest-";
+const gatewayHeaderPrefix = "x-palimpsest-";
 
 /** Lets a gateway recognise its own requests if they loop back to it. */
 export const hopHeader = "x-palimpsest-hop";
 
 /** The client's headers without those of its connection. Unknown headers pass. */
 export const forwardHeaders = (headers: IncomingHttpHeaders): Headers =>
-  pick(headers, (name) => !notForwarded.has(name) && !name.startsWith(ownHeaderPrefix));
+  pick(headers, (name) => !notForwarded.has(name) && !name.startsWith(gatewayHeaderPrefix));
 
 /** The upstream's headers without those of its connection. */
 export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(headers, (name) => !notReturned.has(name));

@@ -17,7 +17,7 @@ export const replyIdleMsMax = 300_000;
 export const connectionIdleMs = 4_000;
 
 /** Bytes buffered for a client that reads slowly. Beyond this, reading from the upstream pauses. */
-export const heldReplyBytesMax = 256 * 1024;
+export const replyBufferBytesMax = 256 * 1024;
 
 /**
  * A connection that the upstream closed while it was idle fails in the first moments of the next request. Later than this

@@ -8,7 +8,7 @@ import {
   connectionIdleMs,
   connectionWaitMsMax,
   connectMsMax,
-  heldReplyBytesMax,
+  replyBufferBytesMax,
   replyHeadMsMax,
   replyIdleMsMax,
   staleConnectionMs,
@@ -95,16 +95,16 @@ export class UpstreamPools implements Upstream {
   readonly #targets: Readonly<Record<keyof UpstreamUrls, Target | undefined>>;
 
   readonly #onOutcome: UpstreamOptions["onOutcome"];
-  readonly #ownHeaders: Headers;
+  readonly #gatewayHeaders: Headers;
 
   constructor({ urls, timeouts = {}, hop, onOutcome }: UpstreamOptions) {
-    this.#ownHeaders = hop === undefined ? {} : { [hopHeader]: hop };
+    this.#gatewayHeaders = hop === undefined ? {} : { [hopHeader]: hop };
     this.#onOutcome = onOutcome;
     this.#targets = { anthropic: openTarget(urls.anthropic, timeouts), openai: openTarget(urls.openai, timeouts) };
   }
 
   async send(given: UpstreamRequest): Promise<UpstreamReply | UpstreamFailure> {
-    const request = { ...given, headers: { ...given.headers, ...this.#ownHeaders } };
+    const request = { ...given, headers: { ...given.headers, ...this.#gatewayHeaders } };
     const kind = request.provider === "anthropic" ? "anthropic" : "openai";
     const target = this.#targets[kind];
     if (target === undefined)
@@ -235,7 +235,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#body.push(chunk);
-    if (this.#body.bytes > heldReplyBytesMax) controller.pause();
+    if (this.#body.bytes > replyBufferBytesMax) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -258,7 +258,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   }
 
   #resume(): void {
-    if (this.#controller?.paused === true && this.#body.bytes <= heldReplyBytesMax) this.#controller.resume();
+    if (this.#controller?.paused === true && this.#body.bytes <= replyBufferBytesMax) this.#controller.resume();
   }
 
   /** A request that still waits for a connection has no controller: it is ended when it gets one. */

@@ -2,7 +2,7 @@ import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
-import type { OpenConversation } from "../conversation/conversations.ts";
+import type { ActiveConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { estimateTokens, type ReplyFigures, ReplyUsage } from "../reply/reply-usage.ts";
@@ -11,7 +11,7 @@ import { savedNanos } from "./saved-nanos.ts";
 
 interface AccountInput {
   readonly provider: Provider;
-  readonly open: OpenConversation;
+  readonly open: ActiveConversation;
   /** Of the client's own request. */
   readonly bytes: number;
   readonly user: string;
@@ -24,9 +24,9 @@ interface AccountInput {
  * What an exchange sent and cost, beside what the client's own request would have been. Each reply of upstream is charged
  * once, from its own usage, when it has ended or broken off:
  *
- *   (sent | sentOwn → begin → take* → settle)*
+ *   (sent | recordOriginal → begin → take* → settle)*
  */
-export class ExchangeAccount {
+export class ExchangeMeter {
   readonly #input: AccountInput;
   #sent: PreparedBody | undefined;
   #usage: ReplyUsage | undefined;
@@ -44,7 +44,7 @@ export class ExchangeAccount {
   }
 
   /** The client's own request was sent instead. */
-  sentOwn(): void {
+  recordOriginal(): void {
     this.#sent = undefined;
   }
 

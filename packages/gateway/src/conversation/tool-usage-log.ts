@@ -34,7 +34,7 @@ interface ToolUse {
  * lines are added. A tool is deferred in new conversations if several began with it and none has called it. What a
  * conversation defers stays as it is: its tools are the beginning of what the provider has cached.
  */
-export class ToolBook {
+export class ToolUsageLog {
   readonly #useByWho = new Map<string, Map<string, ToolUse>>();
   readonly #deferredByConversation = new Map<string, ReadonlySet<string>>();
   readonly #path: string | undefined;
@@ -48,8 +48,8 @@ export class ToolBook {
   }
 
   /** `path` undefined: nothing is kept on disk. */
-  static async open(path: string | undefined): Promise<ToolBook> {
-    const book = new ToolBook(path);
+  static async open(path: string | undefined): Promise<ToolUsageLog> {
+    const book = new ToolUsageLog(path);
     if (path === undefined) return book;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     for (const text of await readLogLines(path)) {

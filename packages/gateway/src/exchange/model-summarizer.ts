@@ -5,14 +5,14 @@ import { forwardHeaders } from "../upstream/headers.ts";
 import { estimateTokens, ReplyUsage } from "../reply/reply-usage.ts";
 import { type ChargedPassDeps, replyCost } from "./charged-pass.ts";
 import type { ClientRequest } from "./exchange.ts";
-import { holdReply } from "./held-reply.ts";
+import { bufferReply } from "./buffered-reply.ts";
 import { wholeReplyBytesMax } from "./limits.ts";
 
 /**
  * Asks the same upstream, with the credentials of the request that made the summary necessary: also of one that only counts.
  * Charges its user.
  */
-export const ownSummarizer =
+export const modelSummarizer =
   (
     { upstream, onEvent, prices }: ChargedPassDeps,
     { provider, method, path, headers, user }: ClientRequest,
@@ -28,7 +28,7 @@ export const ownSummarizer =
       signal,
     });
     if (outcome.kind === "failed") throw new Error(outcome.message);
-    const { bytes } = await holdReply(outcome, wholeReplyBytesMax);
+    const { bytes } = await bufferReply(outcome, wholeReplyBytesMax);
     const reply = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
     if (outcome.status >= 300 || !isObject(reply))
       throw Object.assign(new Error(`The upstream answered with ${outcome.status}.`), {

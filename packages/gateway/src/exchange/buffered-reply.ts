@@ -3,7 +3,7 @@ import type { RelayFailure } from "../reply/relay.ts";
 import type { UpstreamReply } from "../upstream/upstream.ts";
 import { errorBytesMax } from "./limits.ts";
 
-export interface HeldReply {
+export interface BufferedReply {
   /** The whole body. Undefined if it breaks off or is larger than what is held. */
   readonly bytes: Buffer | undefined;
   /** How it ended, if it is not whole. */
@@ -13,7 +13,7 @@ export interface HeldReply {
 }
 
 /** Reads a reply before it is decided whether the client gets it. If `bytes` is undefined, the reply must be passed on. */
-export async function holdReply(reply: UpstreamReply, bytesMax: number): Promise<HeldReply> {
+export async function bufferReply(reply: UpstreamReply, bytesMax: number): Promise<BufferedReply> {
   const rest = reply.body[Symbol.asyncIterator]();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -34,7 +34,7 @@ export async function holdReply(reply: UpstreamReply, bytesMax: number): Promise
 
 /** What an error of the upstream says, for a client that has a part of its reply already. */
 export async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
-  const { bytes } = await holdReply(outcome, errorBytesMax);
+  const { bytes } = await bufferReply(outcome, errorBytesMax);
   const body = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
   const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
   return {

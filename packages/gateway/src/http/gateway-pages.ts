@@ -5,9 +5,9 @@ import type { StatusBoard } from "../operate/status.ts";
 import { statusPage, statusPageHeaders } from "../operate/status-page.ts";
 import { isSameSecret, sentKey, type UserRegistry } from "../operate/users.ts";
 import type { HttpPair } from "./handle-request.ts";
-import type { OwnPage } from "./route.ts";
+import type { GatewayPage } from "./route.ts";
 
-export interface OwnPagesDeps {
+export interface GatewayPagesDeps {
   readonly status: StatusBoard;
   readonly metrics: Metrics;
   readonly state: GatewayState;
@@ -18,9 +18,9 @@ export interface OwnPagesDeps {
 }
 
 /** Health and the page itself are for all who reach the address; figures only for those with a key. */
-export function serveOwnPage(
-  deps: OwnPagesDeps,
-  { page, http }: { readonly page: OwnPage; readonly http: HttpPair },
+export function serveGatewayPage(
+  deps: GatewayPagesDeps,
+  { page, http }: { readonly page: GatewayPage; readonly http: HttpPair },
 ): void {
   const { request } = http;
   switch (page) {
@@ -58,14 +58,14 @@ export function serveOwnPage(
 }
 
 /** Used by commands that edit a session, such as `palimpsest undo`. `POST /palimpsest/release?session=<id>`. */
-async function release({ state }: OwnPagesDeps, http: HttpPair): Promise<void> {
+async function release({ state }: GatewayPagesDeps, http: HttpPair): Promise<void> {
   const session = new URLSearchParams(http.request.url?.split("?")[1]).get("session") ?? "";
   const outcome = await state.release?.(session).catch(() => undefined);
   sendJson(http, { status: 200, value: { outcome: outcome ?? "not-open" } });
 }
 
 /** For `palimpsest sessions delete`. `POST /palimpsest/forget?session=<id>&session=<id>`. */
-async function forget({ state }: OwnPagesDeps, http: HttpPair): Promise<void> {
+async function forget({ state }: GatewayPagesDeps, http: HttpPair): Promise<void> {
   const sessions = new URLSearchParams(http.request.url?.split("?")[1]).getAll("session");
   try {
     await state.forget?.(sessions);
@@ -75,13 +75,13 @@ async function forget({ state }: OwnPagesDeps, http: HttpPair): Promise<void> {
   }
 }
 
-const isOperator = ({ secret }: OwnPagesDeps, { request: { headers } }: HttpPair): boolean => {
+const isOperator = ({ secret }: GatewayPagesDeps, { request: { headers } }: HttpPair): boolean => {
   const key = sentKey(headers);
   return key !== undefined && secret !== undefined && isSameSecret(key, secret);
 };
 
 /** `user` is undefined for the operator, who sees all. */
-function findViewer(deps: OwnPagesDeps, http: HttpPair): { readonly user: string | undefined } | undefined {
+function findViewer(deps: GatewayPagesDeps, http: HttpPair): { readonly user: string | undefined } | undefined {
   const { users } = deps;
   if (isOperator(deps, http)) return { user: undefined };
   if (!users.hasUsers) return undefined;

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/i
 import { RequestBody } from "../body/request-body.ts";
 import { writeBody } from "../body/write-body.ts";
 import type { ReadReply } from "../reply/reply-reader.ts";
-import type { HeldLog, HeldTurn } from "./held-log.ts";
+import type { HistoryLog, StoredTurn } from "./history-log.ts";
 import {
   changedFields,
   countPieces,
@@ -20,7 +20,7 @@ import {
 import {
   heldBytesMax,
   heldHistoryBytesMax,
-  heldRepliesMax,
+  storedRepliesMax,
   heldUserBytesMax,
   heldUserRepliesMax,
   joinedRepliesMax,
@@ -33,7 +33,7 @@ export interface HeldRequest {
   readonly bytes: Uint8Array;
 }
 
-export type HeldOutcome =
+export type HistoryOutcome =
   /** The client keeps the list itself: nothing is held of it. */
   | { readonly kind: "whole" }
   /** The whole list. `settle` is told of the reply before the client has all of it, and resolves when it is held. */
@@ -57,7 +57,7 @@ export interface HeldLimits {
 
 const heldLimits: HeldLimits = {
   bytesMax: heldBytesMax,
-  repliesMax: heldRepliesMax,
+  repliesMax: storedRepliesMax,
   userBytesMax: heldUserBytesMax,
   userRepliesMax: heldUserRepliesMax,
   historyBytesMax: heldHistoryBytesMax,
@@ -71,19 +71,19 @@ const heldLimits: HeldLimits = {
  *
  * They are in memory, and in a log from which they are restored after a restart.
  */
-export class HeldHistories {
+export class StoredHistories {
   readonly #placeByReply = new Map<string, Place>();
   /** The one that was used last is last. */
   readonly #histories = new Set<History>();
   readonly #joined = new LruMap<string, string>(joinedRepliesMax);
   readonly #limits: HeldLimits;
-  readonly #log: HeldLog | undefined;
+  readonly #log: HistoryLog | undefined;
   readonly #restoredByUser = new Map<string, Promise<void>>();
   readonly #heldByUser = new Map<string, HeldSize>();
   #bytes = 0;
 
   /** Without a log they are lost at a restart. */
-  constructor(log?: HeldLog, limits: Partial<HeldLimits> = {}) {
+  constructor(log?: HistoryLog, limits: Partial<HeldLimits> = {}) {
     this.#log = log;
     this.#limits = { ...heldLimits, ...limits };
   }
@@ -96,7 +96,7 @@ export class HeldHistories {
   }
 
   /** A request of the Messages API that has a `thread`. What it does not repeat is what the thread was begun with. */
-  openThread({ user, bytes }: HeldRequest): HeldOutcome {
+  openThread({ user, bytes }: HeldRequest): HistoryOutcome {
     const body = RequestBody.read(bytes, { list: "messages" });
     const thread = body?.field("thread");
     if (body === undefined || !isObject(thread)) return { kind: "whole" };
@@ -115,7 +115,7 @@ export class HeldHistories {
   }
 
   /** A request of the Responses API. */
-  openResponse({ user, bytes }: HeldRequest): HeldOutcome {
+  openResponse({ user, bytes }: HeldRequest): HistoryOutcome {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (!buffer.includes(previousName) && !buffer.includes(conversationName)) return this.#openRoot(user, buffer);
     const body = RequestBody.read(buffer, { list: "input" });
@@ -171,7 +171,7 @@ export class HeldHistories {
   }
 
   /** A list that has no beginning elsewhere. It is read only if the client goes on from its reply. */
-  #openRoot(user: string, bytes: Buffer): HeldOutcome {
+  #openRoot(user: string, bytes: Buffer): HistoryOutcome {
     if ([...notStored, ...keepsList].some((text) => bytes.includes(text))) return { kind: "whole" };
     return {
       kind: "held",
@@ -269,7 +269,7 @@ export class HeldHistories {
   }
 
   /** Not if it is held already, or if what it goes on from is not. */
-  #restoreTurn(user: string, { id, from, fields, added, said, session }: HeldTurn): void {
+  #restoreTurn(user: string, { id, from, fields, added, said, session }: StoredTurn): void {
     const place = from === undefined ? undefined : this.#placeByReply.get(replyKey(user, from));
     const isMissing = from !== undefined && place === undefined;
     if (isMissing || this.#placeByReply.has(replyKey(user, id))) return;

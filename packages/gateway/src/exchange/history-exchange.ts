@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { HeldHistories, HeldOutcome } from "../conversation/held-history.ts";
+import type { StoredHistories, HistoryOutcome } from "../conversation/stored-histories.ts";
 import { type ChargedPassDeps, passCharged } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
 import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
 import { ObservedReply } from "./observed-reply.ts";
 import type { ReadReply } from "../reply/reply-reader.ts";
 
-export interface HeldExchangeDeps extends ChargedPassDeps {
-  readonly histories: HeldHistories;
+export interface HistoryExchangeDeps extends ChargedPassDeps {
+  readonly histories: StoredHistories;
   readonly threads: () => "keep" | "refuse";
 }
 
@@ -16,8 +16,8 @@ export interface HeldExchangeDeps extends ChargedPassDeps {
  * Expands requests that contain only new messages to the full list, sends them through `exchange`, and stores the reply so
  * that the client can continue from it. If only the upstream has the history, the request passes unchanged: it can't be reduced.
  */
-export const heldExchange =
-  (deps: HeldExchangeDeps, exchange: Exchange): Exchange =>
+export const historyExchange =
+  (deps: HistoryExchangeDeps, exchange: Exchange): Exchange =>
   async (request, reply) => {
     const held = await findHistory(deps, request);
     switch (held.kind) {
@@ -57,7 +57,7 @@ export const heldExchange =
   };
 
 /** An unknown id may come from before a restart. */
-async function findHistory(deps: HeldExchangeDeps, request: ClientRequest): Promise<ReturnType<typeof openHistory>> {
+async function findHistory(deps: HistoryExchangeDeps, request: ClientRequest): Promise<ReturnType<typeof openHistory>> {
   const held = openHistory(deps, request);
   if (held.kind !== "not-found" && held.kind !== "elsewhere") return held;
   await deps.histories.restore(request.user);
@@ -65,9 +65,9 @@ async function findHistory(deps: HeldExchangeDeps, request: ClientRequest): Prom
 }
 
 function openHistory(
-  { histories, threads, onEvent }: HeldExchangeDeps,
+  { histories, threads, onEvent }: HistoryExchangeDeps,
   { provider, operation, user, headers, body: bytes }: ClientRequest,
-): HeldOutcome | { readonly kind: "unsupported" } {
+): HistoryOutcome | { readonly kind: "unsupported" } {
   try {
     if (provider === "anthropic") {
       // Without the beta the API knows no threads: most bodies need not be read for it.

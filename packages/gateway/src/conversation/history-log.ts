@@ -24,7 +24,7 @@ const join = z.object({ first: z.string(), last: z.string() });
 
 const line = z.union([turn, join]);
 
-export type HeldTurn = z.infer<typeof turn>;
+export type StoredTurn = z.infer<typeof turn>;
 export type HeldLine = z.infer<typeof line>;
 
 interface UserFile {
@@ -40,7 +40,7 @@ interface UserFile {
  * that a client can go on after the gateway was killed. Readable for its owner alone. A line that is cut off, or that goes on
  * from one that is not there, does not count: no history is restored in part.
  */
-export class HeldLog {
+export class HistoryLog {
   readonly #path: (user: string) => string | undefined;
   readonly #bytesMax: number;
   readonly #files = new Map<string, UserFile>();

@@ -35,7 +35,7 @@ export interface SpendBookOptions {
  *
  * Only one process writes it, because a gateway locks the folder. Written a moment after a change and on close.
  */
-export class SpendBook implements SpendToday {
+export class SpendLedger implements SpendToday {
   readonly #options: SpendBookOptions;
   readonly #spendByDay: Map<string, Map<string, DaySpend>>;
   #timer: NodeJS.Timeout | undefined;
@@ -47,7 +47,7 @@ export class SpendBook implements SpendToday {
   }
 
   /** A damaged file is kept as `spend.json.damaged`. */
-  static async open(options: SpendBookOptions): Promise<SpendBook> {
+  static async open(options: SpendBookOptions): Promise<SpendLedger> {
     const path = bookPath(options.folder);
     const text = await readSmallFile(path, spendBytesMax);
     const read = text === undefined ? undefined : bookForm.safeParse(tryParseJson(text));
@@ -59,7 +59,7 @@ export class SpendBook implements SpendToday {
       );
       return [day, new Map(spends)] as const;
     });
-    return new SpendBook(options, new Map(days));
+    return new SpendLedger(options, new Map(days));
   }
 
   /** Null: a reply whose price is not known. */

@@ -1,27 +1,27 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import { HeldHistories, type HeldOutcome } from "./held-history.ts";
+import { StoredHistories, type HistoryOutcome } from "./stored-histories.ts";
 
 const encode = (body: object): Buffer => Buffer.from(JSON.stringify(body));
 const said = (text: string): JsonObject => ({ role: "assistant", content: text });
 const asked = (content: string): JsonObject => ({ role: "user", content });
 
-function settle(outcome: HeldOutcome, id: string, text = "Yes."): void {
+function settle(outcome: HistoryOutcome, id: string, text = "Yes."): void {
   if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
   void outcome.settle({ id, elements: [said(text)], kind: "added" });
 }
 
-const bodyOf = (outcome: HeldOutcome): unknown =>
+const bodyOf = (outcome: HistoryOutcome): unknown =>
   outcome.kind === "held" || outcome.kind === "elsewhere"
     ? JSON.parse(Buffer.from(outcome.bytes).toString())
     : outcome.kind;
 
-const begin = (histories: HeldHistories, text: string): HeldOutcome =>
+const begin = (histories: StoredHistories, text: string): HistoryOutcome =>
   histories.openThread({
     user: "ann",
     bytes: encode({ system: "Be kind.", messages: [asked(text)], thread: { type: "create" } }),
   });
-const goOn = (histories: HeldHistories, id: string, user = "ann"): HeldOutcome =>
+const goOn = (histories: StoredHistories, id: string, user = "ann"): HistoryOutcome =>
   histories.openThread({
     user,
     bytes: encode({ messages: [asked("On.")], thread: { type: "continue", previous_message_id: id } }),
@@ -29,7 +29,7 @@ const goOn = (histories: HeldHistories, id: string, user = "ann"): HeldOutcome =
 
 describe("a thread", () => {
   it("goes on with what it was begun with", () => {
-    const histories = new HeldHistories();
+    const histories = new StoredHistories();
     settle(begin(histories, "One."), "msg_1");
     expect(bodyOf(goOn(histories, "msg_1"))).toEqual({
       messages: [asked("One."), said("Yes."), asked("On.")],
@@ -38,7 +38,7 @@ describe("a thread", () => {
   });
 
   it("can be gone on with from each of its replies", () => {
-    const histories = new HeldHistories();
+    const histories = new StoredHistories();
     settle(begin(histories, "One."), "msg_1");
     settle(goOn(histories, "msg_1"), "msg_2", "Once.");
     settle(goOn(histories, "msg_1"), "msg_3", "Again.");
@@ -49,14 +49,14 @@ describe("a thread", () => {
   });
 
   it("is known to its own user only", () => {
-    const histories = new HeldHistories();
+    const histories = new StoredHistories();
     settle(begin(histories, "One."), "msg_1");
     expect(goOn(histories, "msg_1", "bob")).toEqual({ kind: "not-found", id: "msg_1" });
     expect(goOn(histories, "msg_1").kind).toBe("held");
   });
 
   it("begins with the summary once it was compacted", () => {
-    const histories = new HeldHistories();
+    const histories = new StoredHistories();
     settle(begin(histories, "One."), "msg_1");
     const next = goOn(histories, "msg_1");
     if (next.kind === "held") void next.settle({ id: "msg_2", elements: [said("Summary.")], kind: "compacted" });
@@ -64,7 +64,7 @@ describe("a thread", () => {
   });
 
   it("is dropped when others need the room: the one that was used least recently first", () => {
-    const histories = new HeldHistories(undefined, { bytesMax: 2_500, repliesMax: 100 });
+    const histories = new StoredHistories(undefined, { bytesMax: 2_500, repliesMax: 100 });
     const long = "word ".repeat(200);
     settle(begin(histories, long), "msg_1");
     settle(begin(histories, long), "msg_2");
@@ -83,9 +83,9 @@ describe("a thread", () => {
 describe("what is held is bounded", () => {
   const words = "word ".repeat(200);
   /** Threads of these users, one after the other; which of them can be gone on with. */
-  const held = (users: readonly string[], limits: ConstructorParameters<typeof HeldHistories>[1]) => {
-    const histories = new HeldHistories(undefined, limits);
-    const start = (user: string, system = "Be kind."): HeldOutcome =>
+  const held = (users: readonly string[], limits: ConstructorParameters<typeof StoredHistories>[1]) => {
+    const histories = new StoredHistories(undefined, limits);
+    const start = (user: string, system = "Be kind."): HistoryOutcome =>
       histories.openThread({ user, bytes: encode({ system, messages: [asked(words)], thread: { type: "create" } }) });
     for (const [at, user] of users.entries()) settle(start(user), `msg_${at}`);
     const left = users.filter((user, at) => goOn(histories, `msg_${at}`, user).kind === "held");
@@ -106,7 +106,7 @@ describe("what is held is bounded", () => {
   });
 
   it("bytes of one history: it is dropped when it could not be sent any more", () => {
-    const histories = new HeldHistories(undefined, { historyBytesMax: 2_500 });
+    const histories = new StoredHistories(undefined, { historyBytesMax: 2_500 });
     settle(begin(histories, words), "msg_1");
     settle(goOn(histories, "msg_1"), "msg_2", words);
     expect(goOn(histories, "msg_2").kind).toBe("held");
@@ -116,7 +116,7 @@ describe("what is held is bounded", () => {
   });
 
   it("fields that are not sent again count, once", () => {
-    const histories = new HeldHistories();
+    const histories = new StoredHistories();
     const system = "x".repeat(10_000);
     const body = { system, messages: [asked("One.")], thread: { type: "create" } };
     settle(histories.openThread({ user: "ann", bytes: encode(body) }), "msg_1");
@@ -130,7 +130,7 @@ describe("what is held is bounded", () => {
   });
 
   it("a client that always sends its list in other branches holds no more than the limit", () => {
-    const histories = new HeldHistories(undefined, { bytesMax: 20_000, repliesMax: 50 });
+    const histories = new StoredHistories(undefined, { bytesMax: 20_000, repliesMax: 50 });
     settle(begin(histories, words), "msg_0");
     for (let nth = 1; nth < 300; nth += 1) {
       const from = goOn(histories, "msg_0");
@@ -141,11 +141,11 @@ describe("what is held is bounded", () => {
 });
 
 describe("a response", () => {
-  const open = (histories: HeldHistories, body: object): HeldOutcome =>
+  const open = (histories: StoredHistories, body: object): HistoryOutcome =>
     histories.openResponse({ user: "ann", bytes: encode(body) });
 
   it("is gone on with by its whole list", () => {
-    const histories = new HeldHistories();
+    const histories = new StoredHistories();
     settle(open(histories, { input: "One.", instructions: "Be kind." }), "resp_1");
     settle(open(histories, { input: "Two.", previous_response_id: "resp_1" }), "resp_2", "No.");
     expect(bodyOf(open(histories, { previous_response_id: "resp_2", input: [asked("Three.")] }))).toEqual({
@@ -161,12 +161,12 @@ describe("a response", () => {
       { input: "Hi", previous_response_id: null },
       { input: "Hi", conversation: { id: "conv_1" } },
       { input: "Hi", previous_response_id: "resp_0" },
-    ].map((body) => open(new HeldHistories(), body).kind);
+    ].map((body) => open(new StoredHistories(), body).kind);
     expect(kinds).toEqual(["whole", "whole", "held", "held", "elsewhere", "elsewhere"]);
   });
 
   it("that is no longer held goes on upstream from the last of the replies that it was made of", () => {
-    const histories = new HeldHistories();
+    const histories = new StoredHistories();
     histories.linkReplies("ann", { first: "resp_1", last: "resp_2" });
     const body = { input: "On.", previous_response_id: "resp_1" };
     expect(bodyOf(open(histories, body))).toEqual({ input: "On.", previous_response_id: "resp_2" });

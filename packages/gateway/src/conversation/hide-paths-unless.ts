@@ -4,7 +4,7 @@ import type { Store } from "palimpsest/internal/ports/store";
  * The store, whose results and transcripts have a path only while `isShown` says so. Else what replaces a result names the id
  * alone, by which `recall` returns it. A path that was named once stays: edits are frozen.
  */
-export const withPathsIf = (store: Store, isShown: () => boolean): Store => ({
+export const hidePathsUnless = (store: Store, isShown: () => boolean): Store => ({
   open: async () => {
     const opened = await store.open();
     if (opened.kind === "failed") return opened;

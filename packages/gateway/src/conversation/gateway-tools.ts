@@ -1,14 +1,14 @@
 import type { Context } from "palimpsest/internal/context/context";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { OwnCall } from "../reply/relay.ts";
+import type { GatewayCall } from "../reply/relay.ts";
 
-type OwnToolName = (typeof ownToolNames)[number];
+type GatewayToolName = (typeof gatewayToolNames)[number];
 
 /** A tool that the gateway offers and answers within the client's request: the client never sees its calls. */
-export interface OwnTool {
+export interface GatewayTool {
   /** In the format of the Messages API. It never changes within a conversation: it is part of the cached prefix. */
-  readonly definition: { readonly name: OwnToolName; readonly description: string; readonly input_schema: object };
+  readonly definition: { readonly name: GatewayToolName; readonly description: string; readonly input_schema: object };
   /** Must not reject: what goes wrong is told to the model. */
   answer<P extends Provider>(context: Context<P>, input: JsonObject): Promise<string | readonly ToolReference[]>;
 }
@@ -20,21 +20,21 @@ export interface ToolReference {
 }
 
 /** Of all such tools, switched on or not. */
-export const ownToolNames = ["recall", "memory", "find_tools"] as const;
+export const gatewayToolNames = ["recall", "memory", "find_tools"] as const;
 
 /** The result of a call of ours. */
-export interface OwnResult {
+export interface GatewayResult {
   readonly id: string;
   readonly content: string | readonly ToolReference[];
   readonly isError: boolean;
 }
 
 /** Each call gets a result, or every later request would be refused. */
-export async function answerOwnCalls<P extends Provider>(
+export async function answerGatewayCalls<P extends Provider>(
   context: Context<P>,
-  { tools, calls }: { readonly tools: readonly OwnTool[]; readonly calls: readonly OwnCall[] },
-): Promise<readonly OwnResult[]> {
-  const results: OwnResult[] = [];
+  { tools, calls }: { readonly tools: readonly GatewayTool[]; readonly calls: readonly GatewayCall[] },
+): Promise<readonly GatewayResult[]> {
+  const results: GatewayResult[] = [];
   for (const { id, name, input, flawed } of calls) {
     const tool = tools.find(({ definition }) => definition.name === name);
     const isFailed = flawed !== undefined || tool === undefined;

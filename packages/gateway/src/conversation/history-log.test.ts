@@ -2,35 +2,35 @@ import { appendFile, mkdtemp, readFile, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { HeldHistories, type HeldOutcome } from "./held-history.ts";
-import { HeldLog } from "./held-log.ts";
+import { StoredHistories, type HistoryOutcome } from "./stored-histories.ts";
+import { HistoryLog } from "./history-log.ts";
 
 const encode = (body: object): Buffer => Buffer.from(JSON.stringify(body));
 const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "held-"));
-const openIn = (path: string, bytesMax?: number): HeldHistories =>
-  new HeldHistories(new HeldLog((user) => join(path, user, "held.jsonl"), bytesMax));
+const openIn = (path: string, bytesMax?: number): StoredHistories =>
+  new StoredHistories(new HistoryLog((user) => join(path, user, "held.jsonl"), bytesMax));
 
-const settle = async (outcome: HeldOutcome, id: string, kind: "added" | "compacted" = "added"): Promise<void> => {
+const settle = async (outcome: HistoryOutcome, id: string, kind: "added" | "compacted" = "added"): Promise<void> => {
   if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
   await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind });
 };
 
-const begin = (histories: HeldHistories, text = "One."): HeldOutcome =>
+const begin = (histories: StoredHistories, text = "One."): HistoryOutcome =>
   histories.openThread({
     user: "ann",
     bytes: Buffer.from(`{"system": "Be kind.", "messages": [{"role":  "user", "content": ${JSON.stringify(text)}}],
       "thread": {"type": "create"}}`),
   });
-const goOn = async (histories: HeldHistories, id: string, user = "ann"): Promise<HeldOutcome> => {
+const goOn = async (histories: StoredHistories, id: string, user = "ann"): Promise<HistoryOutcome> => {
   await histories.restore(user);
   return histories.openThread({
     user,
     bytes: encode({ messages: [{ role: "user", content: "On." }], thread: { previous_message_id: id } }),
   });
 };
-const respond = (histories: HeldHistories, body: object): HeldOutcome =>
+const respond = (histories: StoredHistories, body: object): HistoryOutcome =>
   histories.openResponse({ user: "ann", bytes: encode(body) });
-const sent = (outcome: HeldOutcome): string =>
+const sent = (outcome: HistoryOutcome): string =>
   "bytes" in outcome ? Buffer.from(outcome.bytes).toString("utf8") : outcome.kind;
 
 it("restores each place of a thread, with its fields and the client's own bytes", async () => {
@@ -111,7 +111,7 @@ it("a folder that can't be written costs nothing but the restoration", async () 
 it("removes what belongs to deleted sessions alone, also from what a restart reads", async () => {
   const path = await folder();
   const first = openIn(path);
-  const put = async (outcome: HeldOutcome, id: string, session?: string): Promise<void> => {
+  const put = async (outcome: HistoryOutcome, id: string, session?: string): Promise<void> => {
     if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
     await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind: "added" }, session);
   };

@@ -21,27 +21,27 @@ export interface Span {
 }
 
 /** The place of a value. */
-export interface ValuePlace extends Span {
+export interface ValueRange extends Span {
   /** Its bytes equal those of the value with the same name or index in the previous object. */
   readonly isSame: boolean;
 }
 
-export interface MemberPlace extends ValuePlace {
+export interface MemberRange extends ValueRange {
   readonly name: string;
   readonly nameStart: number;
 }
 
 /** Where the parts of a JSON object are: its members, and the elements of the one that holds a list of objects. */
-export interface ObjectPlaces extends Span {
+export interface ObjectLayout extends Span {
   /** In the order of the bytes. A name may stand here twice; its last member counts, as in `JSON.parse`. */
-  readonly members: readonly MemberPlace[];
+  readonly members: readonly MemberRange[];
   /** The member that holds the list, if there is one and every element of it is an object. */
-  readonly list: { readonly member: MemberPlace; readonly elements: readonly ValuePlace[] } | undefined;
+  readonly list: { readonly member: MemberRange; readonly elements: readonly ValueRange[] } | undefined;
 }
 
 export interface KnownObject {
   readonly bytes: Buffer;
-  readonly places: ObjectPlaces;
+  readonly places: ObjectLayout;
 }
 
 /**
@@ -52,10 +52,10 @@ export interface KnownObject {
  * can't continue past their closing byte. A comparison stops at the first difference, and the bytes before it have to be read
  * anyway, so the cost is linear in the length of the body, whatever the two bodies are.
  */
-export function findPlaces(
+export function scanObject(
   bytes: Buffer,
   options: { readonly list: string; readonly previous?: KnownObject | undefined },
-): ObjectPlaces | undefined {
+): ObjectLayout | undefined {
   return new PlaceFinder(bytes, options).find();
 }
 
@@ -79,9 +79,9 @@ class PlaceFinder {
   readonly #scanner: JsonScanner;
   readonly #listName: string;
   readonly #previous: KnownObject | undefined;
-  readonly #previousByName: ReadonlyMap<string, MemberPlace>;
-  readonly #members: MemberPlace[] = [];
-  #list: ObjectPlaces["list"];
+  readonly #previousByName: ReadonlyMap<string, MemberRange>;
+  readonly #members: MemberRange[] = [];
+  #list: ObjectLayout["list"];
 
   constructor(
     bytes: Buffer,
@@ -94,7 +94,7 @@ class PlaceFinder {
     this.#previousByName = new Map(previous?.places.members.map((member) => [member.name, member]));
   }
 
-  find(): ObjectPlaces | undefined {
+  find(): ObjectLayout | undefined {
     const bytes = this.#bytes;
     const start = skipSpace(bytes, 0);
     if (bytes[start] !== openBrace) return undefined;
@@ -121,7 +121,7 @@ class PlaceFinder {
     }
   }
 
-  #findMember(begun: Omit<MemberPlace, "end" | "isSame">): MemberPlace {
+  #findMember(begun: Omit<MemberRange, "end" | "isSame">): MemberRange {
     const previous = this.#previousByName.get(begun.name);
     if (begun.name === this.#listName) {
       this.#list = undefined;
@@ -135,7 +135,7 @@ class PlaceFinder {
     return { ...begun, ...this.#findValue(begun.start, previous) };
   }
 
-  #findValue(start: number, previous: Span | undefined): ValuePlace {
+  #findValue(start: number, previous: Span | undefined): ValueRange {
     const isSame = previous !== undefined && this.#equals(start, previous);
     return { start, end: isSame ? start + previous.end - previous.start : this.#scanner.skipValue(start), isSame };
   }
@@ -153,7 +153,7 @@ class PlaceFinder {
   }
 
   /** The elements of a list, if it is one of objects. */
-  #findElements(start: number): { readonly places: readonly ValuePlace[]; readonly end: number } | undefined {
+  #findElements(start: number): { readonly places: readonly ValueRange[]; readonly end: number } | undefined {
     const bytes = this.#bytes;
     if (bytes[start] !== openBracket) return undefined;
     const places = this.#sameElements(start);
@@ -174,7 +174,7 @@ class PlaceFinder {
   }
 
   /** The elements that lie in the bytes which both lists begin with: found without a look at each. */
-  #sameElements(start: number): ValuePlace[] {
+  #sameElements(start: number): ValueRange[] {
     const known = this.#previous;
     const list = known?.places.list;
     if (known === undefined || list === undefined) return [];
@@ -182,7 +182,7 @@ class PlaceFinder {
     const before = { bytes: known.bytes, start: member.start };
     const sameEnd = member.start + commonLength(before, { bytes: this.#bytes, start }, member.end - member.start);
     const shift = start - member.start;
-    const places: ValuePlace[] = [];
+    const places: ValueRange[] = [];
     for (const element of elements) {
       if (element.end > sameEnd) break;
       places.push({ start: element.start + shift, end: element.end + shift, isSame: true });
