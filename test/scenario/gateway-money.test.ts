@@ -147,7 +147,7 @@ describe("a long task with a model that caches up to breakpoints", () => {
   it("goes on without breakpoints at a server that does not know them", async () => {
     world = await openAiWorld(async (request) =>
       (await request.text()).includes("prompt_cache_breakpoint")
-        ? Response.json({ error: { message: `Unknown parameter: '${"prompt_cache_breakpoint"}'.` } }, { status: 400 })
+        ? Response.json({ error: { message: "Unknown parameter: 'prompt_cache_breakpoint'." } }, { status: 400 })
         : undefined,
     );
     await runResponses(world.url);
