@@ -59,7 +59,7 @@ async function* brokenBody(chunks: readonly Uint8Array[], error: unknown): Async
 /** For what the request holds, or for who sends it: not for the state of the upstream. */
 export const isRefused = ({ status }: Pick<UpstreamReply, "status">): boolean => status >= 400 && status < 500;
 
-export const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
+export const isGood = ({ status }: Pick<UpstreamReply, "status">): boolean => status >= 200 && status < 300;
 
 /** Some servers compress although they are asked not to: what `plainUpstream` can't decode can only pass as it is. */
 export const isReadable = (reply: UpstreamReply): boolean =>

@@ -74,14 +74,16 @@ export interface ErrorReplyInput {
   readonly message: string;
   /** Seconds; the SDKs wait that long. */
   readonly retryAfter?: number | undefined;
+  /** Tells Anthropic's SDK what to do about a thread, instead of a retry. */
+  readonly details?: { readonly error_code: string; readonly unsupported?: readonly string[] } | undefined;
 }
 
-export function errorReply({ provider, error, message, retryAfter }: ErrorReplyInput): ErrorReply {
+export function errorReply({ provider, error, message, retryAfter, details }: ErrorReplyInput): ErrorReply {
   const { status, anthropic, openai, code = null } = formByError[error];
   const id = `req_palimpsest_${randomBytes(9).toString("hex")}`;
   const content =
     provider === "anthropic"
-      ? { type: "error", error: { type: anthropic, message }, request_id: id }
+      ? { type: "error", error: { type: anthropic, message, details }, request_id: id }
       : { error: { message, type: openai, param: null, code } };
   const body = Buffer.from(JSON.stringify(content));
   return {
@@ -91,10 +93,10 @@ export function errorReply({ provider, error, message, retryAfter }: ErrorReplyI
       "content-length": String(body.byteLength),
       [provider === "anthropic" ? "request-id" : "x-request-id"]: id,
       // Says who answered: the same status may come from the upstream.
-      "x-palimpsest-error": error,
+      "x-palimpsest-error": details?.error_code ?? error,
       ...(retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter)) }),
       // A retry can't help before midnight or a config change. The SDKs of both providers obey this header.
-      ...(error === "spend-limit" || error === "loop" ? { "x-should-retry": "false" } : {}),
+      ...(error === "spend-limit" || error === "loop" || details !== undefined ? { "x-should-retry": "false" } : {}),
     },
     body,
   };

@@ -5,11 +5,11 @@ import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { ActiveConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
-import { estimateTokens, type ReplyFigures, ReplyUsage } from "../reply/reply-usage.ts";
+import { estimateTokens, type ReplyCharge, ReplyUsage } from "../reply/reply-usage.ts";
 import { replyCost } from "./charged-pass.ts";
 import { savedNanos } from "./saved-nanos.ts";
 
-interface AccountInput {
+interface MeterInput {
   readonly provider: Provider;
   readonly open: ActiveConversation;
   /** Of the client's own request. */
@@ -24,10 +24,10 @@ interface AccountInput {
  * What an exchange sent and cost, beside what the client's own request would have been. Each reply of upstream is charged
  * once, from its own usage, when it has ended or broken off:
  *
- *   (sent | recordOriginal → begin → take* → settle)*
+ *   (recordSent | recordOriginal → begin → take* → settle)*
  */
 export class ExchangeMeter {
-  readonly #input: AccountInput;
+  readonly #input: MeterInput;
   #sent: PreparedBody | undefined;
   #usage: ReplyUsage | undefined;
   #replies = 0;
@@ -35,11 +35,11 @@ export class ExchangeMeter {
   #clientTokens: number | undefined;
   #compared: { readonly sent: PreparedBody; readonly moreTokens: number } | undefined;
 
-  constructor(input: AccountInput) {
+  constructor(input: MeterInput) {
     this.#input = input;
   }
 
-  sent(prepared: PreparedBody): void {
+  recordSent(prepared: PreparedBody): void {
     this.#sent = prepared;
   }
 
@@ -65,23 +65,23 @@ export class ExchangeMeter {
     this.#usage = undefined;
     const { bytes, user, prices, onEvent, open } = this.#input;
     const inputTokens = this.#sent?.tokens ?? estimateTokens(bytes);
-    const figures = usage.figures({ model: open.row.model, inputTokens, prices });
-    this.#count(figures);
-    onEvent(replyCost(user, figures));
+    const charge = usage.charge({ model: open.row.model, inputTokens, prices });
+    this.#count(charge);
+    onEvent(replyCost(user, charge));
   }
 
   /**
    * By how many tokens the client's own request is larger than what was sent, which took `inputTokens`. The client's request
    * stays the same if upstream is asked again, with the results of own calls.
    */
-  moreTokens(inputTokens: number): number {
+  omittedTokens(inputTokens: number): number {
     if (this.#sent === undefined) return 0;
     this.#clientTokens ??= Math.max(0, inputTokens + this.#compare(this.#sent, inputTokens));
     return this.#clientTokens - inputTokens;
   }
 
   /** Once the reply is stored. Must not reject. */
-  async replied(stored: Promise<void> | undefined): Promise<void> {
+  async countEdits(stored: Promise<void> | undefined): Promise<void> {
     await stored;
     const { conversation, row } = this.#input.open;
     const context = await conversation.context?.catch(() => undefined);
@@ -91,18 +91,18 @@ export class ExchangeMeter {
   }
 
   /** The client sent its list once, also if upstream was asked several times. */
-  #count(figures: ReplyFigures): void {
+  #count(charge: ReplyCharge): void {
     const { open, prices, now } = this.#input;
     const { row, lastSent } = open;
     const isFirst = this.#replies === 0;
     this.#replies += 1;
-    const wholeTokens = isFirst ? figures.inputTokens + this.#moreThan(figures.inputTokens) : 0;
-    row.inputTokensUsed += figures.inputTokens;
+    const wholeTokens = isFirst ? charge.inputTokens + this.#moreThan(charge.inputTokens) : 0;
+    row.inputTokensUsed += charge.inputTokens;
     row.inputTokensSent += wholeTokens;
     const windowTokens = this.#sent?.windowTokens ?? Infinity;
     row.windowShareMax = Math.max(row.windowShareMax, wholeTokens / windowTokens);
-    const isUnknown = figures.nanos === null && wholeTokens !== figures.inputTokens;
-    const saved = savedNanos(figures, { wholeTokens, lastSent, now: now(), prices });
+    const isUnknown = charge.nanos === null && wholeTokens !== charge.inputTokens;
+    const saved = savedNanos(charge, { wholeTokens, lastSent, now: now(), prices });
     row.savedUsd = isUnknown || row.savedUsd === null ? null : row.savedUsd + saved / 1e9;
     if (isFirst) open.lastSent = { tokens: wholeTokens, at: now() };
   }

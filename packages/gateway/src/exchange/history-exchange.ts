@@ -1,11 +1,12 @@
-import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { StoredHistories, HistoryOutcome } from "../conversation/stored-histories.ts";
+import type { ReadReply } from "../reply/reply-reader.ts";
+import { readBetas } from "../upstream/headers.ts";
 import { type ChargedPassDeps, passCharged } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
-import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
+import { sendError } from "./error-reply.ts";
+import type { ClientRequest, Exchange } from "./exchange.ts";
 import { ObservedReply } from "./observed-reply.ts";
-import type { ReadReply } from "../reply/reply-reader.ts";
 
 export interface HistoryExchangeDeps extends ChargedPassDeps {
   readonly histories: StoredHistories;
@@ -25,7 +26,7 @@ export const historyExchange =
         await exchange(request, reply);
         return;
       case "held": {
-        const headers = { ...withoutThreadBeta(request.headers), "accept-encoding": "identity" };
+        const headers = withoutThreadBeta(request.headers);
         const provider = request.provider === "anthropic" ? "anthropic" : "openai-responses";
         let session: string | undefined;
         const settle = (read: ReadReply): Promise<void> => held.settle(read, session);
@@ -38,17 +39,17 @@ export const historyExchange =
         await passCharged(deps, { ...request, body: held.bytes }, reply);
         return;
       case "not-found":
-        await refuse(reply, {
-          status: 404,
-          type: "not_found_error",
+        await sendError(reply, {
+          provider: "anthropic",
+          error: "not-found",
           message: `thread: no thread goes on from '${held.id}'; send the whole conversation with \`thread: {"type": "create"}\``,
           details: { error_code: "thread_not_found" },
         });
         return;
       case "unsupported":
-        await refuse(reply, {
-          status: 400,
-          type: "invalid_request_error",
+        await sendError(reply, {
+          provider: "anthropic",
+          error: "wrong-request",
           message: "thread: the gateway is set to refuse threads; send the whole conversation without one",
           // The names of the API: what a gateway does comes closest to the management of the context.
           details: { error_code: "thread_unsupported_request", unsupported: ["context_management"] },
@@ -89,37 +90,12 @@ const whole = { kind: "whole" } as const;
 /** Its name without the date. */
 const threadBeta = "message-threads-";
 
-const readBetas = (headers: IncomingHttpHeaders): readonly string[] =>
-  [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((beta) => beta.trim()));
-
 const hasThreadBeta = (headers: IncomingHttpHeaders): boolean =>
   readBetas(headers).some((beta) => beta.startsWith(threadBeta));
 
 /** The upstream gets no thread, and need not know of them. */
 function withoutThreadBeta(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { "anthropic-beta": _betas, ...others } = headers;
-  const betas = readBetas(headers).filter((beta) => !beta.startsWith(threadBeta) && beta !== "");
+  const betas = readBetas(headers).filter((beta) => !beta.startsWith(threadBeta));
   return betas.length === 0 ? others : { ...others, "anthropic-beta": betas.join(",") };
-}
-
-interface ThreadRefusal {
-  readonly status: number;
-  readonly type: string;
-  readonly message: string;
-  /** By which the SDK knows what to do. */
-  readonly details: { readonly error_code: string; readonly unsupported?: readonly string[] };
-}
-
-async function refuse(reply: ClientReply, { status, type, message, details }: ThreadRefusal): Promise<void> {
-  const id = `req_palimpsest_${randomBytes(9).toString("hex")}`;
-  const body = Buffer.from(JSON.stringify({ type: "error", error: { type, message, details }, request_id: id }));
-  reply.head(status, {
-    "content-type": "application/json",
-    "content-length": String(body.byteLength),
-    "request-id": id,
-    "x-should-retry": "false",
-    "x-palimpsest-error": details.error_code,
-  });
-  await reply.write(body);
-  await reply.end();
 }

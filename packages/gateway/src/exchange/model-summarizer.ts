@@ -38,7 +38,7 @@ export const modelSummarizer =
     const usage = new ReplyUsage(provider);
     usage.take(reply);
     const inputTokens = estimateTokens(body.byteLength);
-    onEvent(replyCost(user, usage.figures({ model: params.model, inputTokens, prices: prices() })));
+    onEvent(replyCost(user, usage.charge({ model: params.model, inputTokens, prices: prices() })));
     // The context checks its form.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return reply as unknown as Reply<Provider>;

@@ -1,6 +1,8 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
 import type { Conversations, MatchedRequest } from "../conversation/conversations.ts";
+import { isStream } from "../upstream/headers.ts";
+import { isGood } from "./buffered-reply.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
 
 /**
@@ -31,8 +33,7 @@ export class ObservedReply implements ClientReply {
   }
 
   head(status: number, headers: Record<string, string | string[]>): void {
-    const isStream = String(headers["content-type"] ?? "").includes("event-stream");
-    this.#form = status < 200 || status >= 300 ? "error" : isStream ? "stream" : "whole";
+    this.#form = !isGood({ status }) ? "error" : isStream(headers) ? "stream" : "whole";
     this.#reply.head(status, headers);
   }
 

@@ -86,7 +86,7 @@ class ReplyRelay {
       else if (next === undefined && end.kind !== "broken") deps.conversations.replied(found);
     }
     await reply.end();
-    void meter.replied(this.#recording?.done);
+    void meter.countEdits(this.#recording?.done);
   }
 
   async #relayWhole(): Promise<void> {
@@ -122,7 +122,7 @@ class ReplyRelay {
       await reply.write(out);
       await reply.end();
       if (end.kind !== "broken" && !request.signal.aborted) deps.conversations.replied(found);
-      void meter.replied(undefined);
+      void meter.countEdits(undefined);
       return;
     }
   }
@@ -176,7 +176,7 @@ class ReplyRelay {
     const report =
       deps.options().usage === "used"
         ? ({ kind: "used" } as const)
-        : ({ kind: "sent", moreTokens: (used: number) => meter.moreTokens(used) } as const);
+        : ({ kind: "sent", omittedTokens: (used: number) => meter.omittedTokens(used) } as const);
     const writeDetails = found.open.conversation.mayAddBreakpoints(found.body) ? "dropped" : "kept";
     return {
       provider,

@@ -1,7 +1,7 @@
 import { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { parseSpent } from "palimpsest/internal/cache/usage-split";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
-import type { ReplyFigures } from "../reply/reply-usage.ts";
+import type { ReplyCharge } from "../reply/reply-usage.ts";
 import { cacheMs } from "./limits.ts";
 
 export interface SavedInput {
@@ -20,7 +20,7 @@ export interface SavedInput {
  * and the rest a cache write. If the reply used no cache, the original request would not have either.
  */
 export function savedNanos(
-  { model, usage }: Pick<ReplyFigures, "model" | "usage">,
+  { model, usage }: Pick<ReplyCharge, "model" | "usage">,
   { wholeTokens, lastSent, now, prices }: SavedInput,
 ): number {
   const ledger = new CostLedger(prices);

@@ -88,7 +88,7 @@ async function replaceRefused(
 }
 
 async function sendOnce(exchange: RunningExchange, prepared: PreparedBody): Promise<SentRequest> {
-  exchange.meter.sent(prepared);
+  exchange.meter.recordSent(prepared);
   const headers = addBetas(forwardHeaders(exchange.request.headers), prepared.betas);
   const outcome = await send(exchange, { headers, body: prepared.bytes });
   return { outcome, sentAs: "prepared", additions: prepared.additions };

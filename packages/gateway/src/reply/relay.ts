@@ -94,6 +94,14 @@ function closeCall({ id, name, after, json }: PartialCall): GatewayCall {
 export const replyEnd = (calls: readonly PartialCall[], client: "complete" | "waits"): ReplyEnd =>
   calls.length === 0 ? { kind: "done" } : { kind: "gateway-calls", calls: calls.map(closeCall), client };
 
+/**
+ * The reasons after which the model expects to go on by itself. Some servers send the second one for a reply that calls tools.
+ */
+export const answeredReasons: Readonly<Record<"anthropic" | "openai-chat", ReadonlySet<string>>> = {
+  anthropic: new Set(["tool_use", "end_turn"]),
+  "openai-chat": new Set(["tool_calls", "stop"]),
+};
+
 export const objectField = (object: JsonObject, key: string): JsonObject => {
   const value: Json | undefined = field(object, key);
   return isObject(value) ? value : {};
