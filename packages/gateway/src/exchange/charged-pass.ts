@@ -13,7 +13,7 @@ import { wholeReplyBytesMax } from "./limits.ts";
 import { passThrough } from "./pass-through.ts";
 
 export interface ChargedPassDeps {
-  /** Its replies are plain: they are read for what they cost. */
+  /** Must not compress its replies: their usage is read. */
   readonly upstream: Upstream;
   readonly onEvent: GatewayListener;
   readonly prices: () => readonly ModelOverride[];
@@ -73,7 +73,7 @@ export const replyCost = (user: string, { usage: _usage, ...charge }: ReplyCharg
   ...charge,
 });
 
-/** By them the upstream adds what it keeps, for whoever has the key. */
+/** With them the upstream adds messages that it has stored, for every user of the same key. */
 const serverFields = ["previous_response_id", "conversation"];
 
 const hasField = (fields: JsonObject, name: string): boolean => (fields[name] ?? null) !== null;

@@ -102,7 +102,7 @@ export function errorReply({ provider, error, message, retryAfter, details }: Er
   };
 }
 
-/** Only before anything else was sent. */
+/** Must be called before anything else is sent. */
 export async function sendError(reply: ClientReply, input: ErrorReplyInput): Promise<void> {
   const { status, headers, body } = errorReply(input);
   reply.head(status, headers);
@@ -110,7 +110,7 @@ export async function sendError(reply: ClientReply, input: ErrorReplyInput): Pro
   await reply.end();
 }
 
-/** For an upstream that gave no reply at all. */
+/** The error for an upstream that gave no reply at all. */
 export const failureReply = (provider: Provider, { why, message }: UpstreamFailure): ErrorReplyInput => ({
   provider,
   message,
@@ -126,7 +126,7 @@ const errorByWhy: Readonly<Record<UpstreamFailure["why"], GatewayError>> = {
   cancelled: "upstream-unreachable",
 };
 
-/** A reply that is not streamed ended before its end. */
+/** A reply that is not streamed broke off. */
 export const brokenOff: UpstreamFailure = {
   kind: "failed",
   why: "reset",

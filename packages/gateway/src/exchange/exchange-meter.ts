@@ -12,7 +12,7 @@ import { savedNanos } from "./saved-nanos.ts";
 interface MeterInput {
   readonly provider: Provider;
   readonly open: ActiveConversation;
-  /** Of the client's own request. */
+  /** Size of the client's original request. */
   readonly bytes: number;
   readonly user: string;
   readonly prices: readonly ModelOverride[];
@@ -21,7 +21,7 @@ interface MeterInput {
 }
 
 /**
- * What an exchange sent and cost, beside what the client's own request would have been. Each reply of upstream is charged
+ * Counts what an exchange sent and cost, and compares it with the client's original request. Each reply of upstream is charged
  * once, from its own usage, when it has ended or broken off:
  *
  *   (recordSent | recordOriginal → begin → take* → settle)*
@@ -31,7 +31,7 @@ export class ExchangeMeter {
   #sent: PreparedBody | undefined;
   #usage: ReplyUsage | undefined;
   #replies = 0;
-  /** Tokens of the client's own request, once a reply says what was sent for it. */
+  /** Tokens of the original request. They are known once a reply reports its usage. */
   #clientTokens: number | undefined;
   #compared: { readonly sent: PreparedBody; readonly moreTokens: number } | undefined;
 
@@ -43,22 +43,22 @@ export class ExchangeMeter {
     this.#sent = prepared;
   }
 
-  /** The client's own request was sent instead. */
+  /** The original request was sent instead. */
   recordOriginal(): void {
     this.#sent = undefined;
   }
 
-  /** A reply of upstream has begun, or was given up by the client before it could. */
+  /** A reply of upstream has begun, or the client went away before it could. */
   begin(): void {
     this.#usage = new ReplyUsage(this.#input.provider);
   }
 
-  /** An event of it, or all of it. */
+  /** Takes an event of the reply, or the whole reply. */
   take(event: JsonObject): void {
     this.#usage?.take(event);
   }
 
-  /** It has ended, however it did. */
+  /** Charges the reply. It has ended or broken off. */
   settle(): void {
     const usage = this.#usage;
     if (usage === undefined) return;
@@ -71,8 +71,8 @@ export class ExchangeMeter {
   }
 
   /**
-   * By how many tokens the client's own request is larger than what was sent, which took `inputTokens`. The client's request
-   * stays the same if upstream is asked again, with the results of own calls.
+   * By how many tokens the original request is larger than what was sent, which took `inputTokens`. The original request
+   * stays the same if upstream is asked again, with the results of gateway calls.
    */
   omittedTokens(inputTokens: number): number {
     if (this.#sent === undefined) return 0;
@@ -80,7 +80,7 @@ export class ExchangeMeter {
     return this.#clientTokens - inputTokens;
   }
 
-  /** Once the reply is stored. Must not reject. */
+  /** Waits until the reply is stored. Must not reject. */
   async countEdits(stored: Promise<void> | undefined): Promise<void> {
     await stored;
     const { conversation, row } = this.#input.open;
@@ -90,7 +90,7 @@ export class ExchangeMeter {
     if (context !== undefined) row.edits = context.receipts().filter(isCounted).length;
   }
 
-  /** The client sent its list once, also if upstream was asked several times. */
+  /** The client sent its list once, even if upstream was asked several times. */
   #count(charge: ReplyCharge): void {
     const { open, prices, now } = this.#input;
     const { row, lastSent } = open;
@@ -112,7 +112,7 @@ export class ExchangeMeter {
     return sent === undefined || sent.untouched ? 0 : Math.max(0, this.#compare(sent, inputTokens));
   }
 
-  /** Once for each request: its usage comes in several events. */
+  /** Compares once for each request, because its usage comes in several events. */
   #compare(sent: PreparedBody, inputTokens: number): number {
     if (this.#compared?.sent !== sent) this.#compared = { sent, moreTokens: sent.moreTokens(inputTokens) };
     return this.#compared.moreTokens;

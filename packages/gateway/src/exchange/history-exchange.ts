@@ -20,8 +20,8 @@ export interface HistoryExchangeDeps extends ChargedPassDeps {
 export const historyExchange =
   (deps: HistoryExchangeDeps, exchange: Exchange): Exchange =>
   async (request, reply) => {
-    const held = await findHistory(deps, request);
-    switch (held.kind) {
+    const history = await findHistory(deps, request);
+    switch (history.kind) {
       case "whole":
         await exchange(request, reply);
         return;
@@ -29,20 +29,20 @@ export const historyExchange =
         const headers = withoutThreadBeta(request.headers);
         const provider = request.provider === "anthropic" ? "anthropic" : "openai-responses";
         let session: string | undefined;
-        const settle = (read: ReadReply): Promise<void> => held.settle(read, session);
+        const settle = (read: ReadReply): Promise<void> => history.settle(read, session);
         const onConversation = (id: string): void => void (session = id);
         const observed = new ObservedReply(reply, { provider, settle });
-        await exchange({ ...request, headers, body: held.bytes, onConversation }, observed);
+        await exchange({ ...request, headers, body: history.bytes, onConversation }, observed);
         return;
       }
       case "elsewhere":
-        await passCharged(deps, { ...request, body: held.bytes }, reply);
+        await passCharged(deps, { ...request, body: history.bytes }, reply);
         return;
       case "not-found":
         await sendError(reply, {
           provider: "anthropic",
           error: "not-found",
-          message: `thread: no thread goes on from '${held.id}'; send the whole conversation with \`thread: {"type": "create"}\``,
+          message: `thread: no thread goes on from '${history.id}'; send the whole conversation with \`thread: {"type": "create"}\``,
           details: { error_code: "thread_not_found" },
         });
         return;
@@ -51,16 +51,16 @@ export const historyExchange =
           provider: "anthropic",
           error: "wrong-request",
           message: "thread: the gateway is set to refuse threads; send the whole conversation without one",
-          // The names of the API: what a gateway does comes closest to the management of the context.
+          // Of the names that the API has, this one is closest to what a gateway does.
           details: { error_code: "thread_unsupported_request", unsupported: ["context_management"] },
         });
     }
   };
 
-/** An unknown id may come from before a restart. */
+/** An unknown id may be older than a restart. */
 async function findHistory(deps: HistoryExchangeDeps, request: ClientRequest): Promise<ReturnType<typeof openHistory>> {
-  const held = openHistory(deps, request);
-  if (held.kind !== "not-found" && held.kind !== "elsewhere") return held;
+  const history = openHistory(deps, request);
+  if (history.kind !== "not-found" && history.kind !== "elsewhere") return history;
   await deps.histories.restore(request.user);
   return openHistory(deps, request);
 }
@@ -71,9 +71,9 @@ function openHistory(
 ): HistoryOutcome | { readonly kind: "unsupported" } {
   try {
     if (provider === "anthropic") {
-      // Without the beta the API knows no threads: most bodies need not be read for it.
-      const held = hasThreadBeta(headers) ? histories.openThread({ user, bytes }) : whole;
-      return held.kind !== "whole" && threads() === "refuse" ? { kind: "unsupported" } : held;
+      // Without the beta the API knows no threads, so most bodies need not be read.
+      const history = hasThreadBeta(headers) ? histories.openThread({ user, bytes }) : whole;
+      return history.kind !== "whole" && threads() === "refuse" ? { kind: "unsupported" } : history;
     }
     if (provider !== "openai-responses") return whole;
     return operation === "create"
@@ -87,13 +87,13 @@ function openHistory(
 
 const whole = { kind: "whole" } as const;
 
-/** Its name without the date. */
+/** The beta's name without its date. */
 const threadBeta = "message-threads-";
 
 const hasThreadBeta = (headers: IncomingHttpHeaders): boolean =>
   readBetas(headers).some((beta) => beta.startsWith(threadBeta));
 
-/** The upstream gets no thread, and need not know of them. */
+/** The upstream gets whole lists, so it must not expect threads. */
 function withoutThreadBeta(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { "anthropic-beta": _betas, ...others } = headers;
   const betas = readBetas(headers).filter((beta) => !beta.startsWith(threadBeta));

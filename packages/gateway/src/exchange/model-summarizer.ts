@@ -9,8 +9,8 @@ import { bufferReply } from "./buffered-reply.ts";
 import { wholeReplyBytesMax } from "./limits.ts";
 
 /**
- * Asks the same upstream, with the credentials of the request that made the summary necessary: also of one that only counts.
- * Charges its user.
+ * Asks the same upstream, with the credentials of the request that made the summary necessary, even if that one only counts
+ * tokens. Charges its user.
  */
 export const modelSummarizer =
   (

@@ -7,7 +7,7 @@ import type { ClientReply, ClientRequest } from "./exchange.ts";
 
 /**
  * Reads what the client gets, and settles before the client has all of it: its next request may come before the reply has
- * ended here. A reply that is not streamed is of no use to a client before its end, so it is held till then.
+ * ended here. A reply that is not streamed is of no use to a client before its end, so it is buffered until then.
  */
 export class ObservedReply implements ClientReply {
   readonly #reply: ClientReply;
@@ -66,7 +66,7 @@ export class ObservedReply implements ClientReply {
   }
 }
 
-/** If other conversations have the same list, the reply tells which of them a client goes on with. */
+/** If other conversations have the same list, the reply shows which of them the client continues. */
 export function observeShared(
   { conversations }: { readonly conversations: Conversations },
   { request: { provider }, reply, found }: SharedRequest,

@@ -5,9 +5,9 @@ import type { ReplyCharge } from "../reply/reply-usage.ts";
 import { cacheMs } from "./limits.ts";
 
 export interface SavedInput {
-  /** Of the client's own request. 0 for a request that the client did not make: it only costs. */
+  /** Tokens of the original request. 0 for a request that the client did not make: it only costs. */
   readonly wholeTokens: number;
-  /** The client's own request before this one. */
+  /** The original request before this one. */
   readonly lastSent: { readonly tokens: number; readonly at: number } | undefined;
   readonly now: number;
   readonly prices: readonly ModelOverride[];

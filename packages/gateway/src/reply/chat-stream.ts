@@ -105,7 +105,7 @@ export class ChatStream implements StreamFormat {
     return { ...choice, delta: shown, ...(isEndWithheld ? { finish_reason: null } : {}) };
   }
 
-  /** Nothing for a piece of an own call. */
+  /** Returns nothing for a piece of a gateway call. */
   #showPiece(piece: JsonObject, choice: Json | undefined): readonly JsonObject[] {
     const reply = this.#reply;
     const calledFunction = objectField(piece, "function");
@@ -156,7 +156,7 @@ export class ChatStream implements StreamFormat {
 
 interface KnownCall extends PartialCall {
   owner: "client" | "gateway";
-  /** How many own calls began before it. */
+  /** How many gateway calls began before it. */
   readonly shift: number;
 }
 

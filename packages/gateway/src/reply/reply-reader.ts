@@ -13,9 +13,9 @@ import { EventReader } from "./event-reader.ts";
 
 /** What a reply adds to the list of its conversation. */
 export interface ReadReply {
-  /** By which the client names it. */
+  /** The client refers to it by this id. */
   readonly id: string;
-  /** As the client would send them back. None if it said nothing. */
+  /** They are as the client would send them back. There are none if the reply said nothing. */
   readonly elements: readonly JsonObject[];
   /** `compacted`: it stands for everything before it. */
   readonly kind: "added" | "compacted";
