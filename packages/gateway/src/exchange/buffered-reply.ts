@@ -4,9 +4,9 @@ import type { UpstreamReply } from "../upstream/upstream.ts";
 import { errorBytesMax } from "./limits.ts";
 
 export interface BufferedReply {
-  /** The whole body. Undefined if it breaks off or is larger than what is held. */
+  /** The whole body. Undefined if it breaks off or is larger than `bytesMax`. */
   readonly bytes: Buffer | undefined;
-  /** How it ended, if it is not whole. */
+  /** Why it is not whole. */
   readonly flaw: "broken" | "too-large" | undefined;
   /** The reply as it came, to be passed on: with its bytes so far, and then the rest or the error. */
   readonly reply: UpstreamReply;
@@ -32,7 +32,7 @@ export async function bufferReply(reply: UpstreamReply, bytesMax: number): Promi
   return { bytes: Buffer.concat(chunks), flaw: undefined, reply: { ...reply, body: joinBody(chunks) } };
 }
 
-/** What an error of the upstream says, for a client that has a part of its reply already. */
+/** Reads an error of the upstream, for a client that already has a part of its reply. */
 export async function readError(outcome: UpstreamReply): Promise<RelayFailure> {
   const { bytes } = await bufferReply(outcome, errorBytesMax);
   const body = bytes === undefined ? undefined : tryParseJson(bytes.toString("utf8"));
@@ -56,10 +56,10 @@ async function* brokenBody(chunks: readonly Uint8Array[], error: unknown): Async
   throw error;
 }
 
-/** For what the request holds, or for who sends it: not for the state of the upstream. */
+/** Whether a request was refused for its content or its sender, and not for the state of the upstream. */
 export const isRefused = ({ status }: Pick<UpstreamReply, "status">): boolean => status >= 400 && status < 500;
 
-export const isGood = ({ status }: UpstreamReply): boolean => status >= 200 && status < 300;
+export const isGood = ({ status }: Pick<UpstreamReply, "status">): boolean => status >= 200 && status < 300;
 
 /** Some servers compress although they are asked not to: what `plainUpstream` can't decode can only pass as it is. */
 export const isReadable = (reply: UpstreamReply): boolean =>

@@ -3,16 +3,17 @@ import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { GatewayListener, ReplyCost } from "../operate/gateway-event.ts";
 import { EventReader } from "../reply/event-reader.ts";
-import { estimateTokens, type ReplyFigures, ReplyUsage } from "../reply/reply-usage.ts";
+import { estimateTokens, type ReplyCharge, ReplyUsage } from "../reply/reply-usage.ts";
 import { isStream } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
+import { isGood } from "./buffered-reply.ts";
 import { sendError } from "./error-reply.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
 import { wholeReplyBytesMax } from "./limits.ts";
 import { passThrough } from "./pass-through.ts";
 
 export interface ChargedPassDeps {
-  /** Its replies are plain: they are read for what they cost. */
+  /** Must not compress its replies: their usage is read. */
   readonly upstream: Upstream;
   readonly onEvent: GatewayListener;
   readonly prices: () => readonly ModelOverride[];
@@ -43,8 +44,8 @@ export async function passCharged(deps: ChargedPassDeps, request: ClientRequest,
   const outcome = await passThrough(deps.upstream, { request: { ...request, body: [body] }, reply: metered });
   const isPaid = metered.isGood || (outcome.kind === "broken" && outcome.why === "cancelled");
   if (operation === "count" || !isPaid) return;
-  const figures = metered.usage.figures({ model, inputTokens: estimateTokens(body.byteLength), prices: deps.prices() });
-  deps.onEvent(replyCost(user, figures));
+  const charge = metered.usage.charge({ model, inputTokens: estimateTokens(body.byteLength), prices: deps.prices() });
+  deps.onEvent(replyCost(user, charge));
 }
 
 /** Refuses a model without a known price if the user has a spend limit. Returns true if it refused. */
@@ -66,13 +67,13 @@ export async function refuseUnpriced(
   return true;
 }
 
-export const replyCost = (user: string, { usage: _usage, ...figures }: ReplyFigures): ReplyCost => ({
+export const replyCost = (user: string, { usage: _usage, ...charge }: ReplyCharge): ReplyCost => ({
   kind: "reply-cost",
   user,
-  ...figures,
+  ...charge,
 });
 
-/** By them the upstream adds what it keeps, for whoever has the key. */
+/** With them the upstream adds messages that it has stored, for every user of the same key. */
 const serverFields = ["previous_response_id", "conversation"];
 
 const hasField = (fields: JsonObject, name: string): boolean => (fields[name] ?? null) !== null;
@@ -102,7 +103,7 @@ class MeteredReply implements ClientReply {
   }
 
   head(status: number, headers: Record<string, string | string[]>): void {
-    this.#isGood = status >= 200 && status < 300;
+    this.#isGood = isGood({ status });
     if (this.#isGood) this.#form = isStream(headers) ? "stream" : "whole";
     this.#reply.head(status, headers);
   }

@@ -74,14 +74,16 @@ export interface ErrorReplyInput {
   readonly message: string;
   /** Seconds; the SDKs wait that long. */
   readonly retryAfter?: number | undefined;
+  /** Tells Anthropic's SDK what to do about a thread, instead of a retry. */
+  readonly details?: { readonly error_code: string; readonly unsupported?: readonly string[] } | undefined;
 }
 
-export function errorReply({ provider, error, message, retryAfter }: ErrorReplyInput): ErrorReply {
+export function errorReply({ provider, error, message, retryAfter, details }: ErrorReplyInput): ErrorReply {
   const { status, anthropic, openai, code = null } = formByError[error];
   const id = `req_palimpsest_${randomBytes(9).toString("hex")}`;
   const content =
     provider === "anthropic"
-      ? { type: "error", error: { type: anthropic, message }, request_id: id }
+      ? { type: "error", error: { type: anthropic, message, details }, request_id: id }
       : { error: { message, type: openai, param: null, code } };
   const body = Buffer.from(JSON.stringify(content));
   return {
@@ -91,16 +93,16 @@ export function errorReply({ provider, error, message, retryAfter }: ErrorReplyI
       "content-length": String(body.byteLength),
       [provider === "anthropic" ? "request-id" : "x-request-id"]: id,
       // Says who answered: the same status may come from the upstream.
-      "x-palimpsest-error": error,
+      "x-palimpsest-error": details?.error_code ?? error,
       ...(retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter)) }),
       // A retry can't help before midnight or a config change. The SDKs of both providers obey this header.
-      ...(error === "spend-limit" || error === "loop" ? { "x-should-retry": "false" } : {}),
+      ...(error === "spend-limit" || error === "loop" || details !== undefined ? { "x-should-retry": "false" } : {}),
     },
     body,
   };
 }
 
-/** Only before anything else was sent. */
+/** Must be called before anything else is sent. */
 export async function sendError(reply: ClientReply, input: ErrorReplyInput): Promise<void> {
   const { status, headers, body } = errorReply(input);
   reply.head(status, headers);
@@ -108,7 +110,7 @@ export async function sendError(reply: ClientReply, input: ErrorReplyInput): Pro
   await reply.end();
 }
 
-/** For an upstream that gave no reply at all. */
+/** The error for an upstream that gave no reply at all. */
 export const failureReply = (provider: Provider, { why, message }: UpstreamFailure): ErrorReplyInput => ({
   provider,
   message,
@@ -124,7 +126,7 @@ const errorByWhy: Readonly<Record<UpstreamFailure["why"], GatewayError>> = {
   cancelled: "upstream-unreachable",
 };
 
-/** A reply that is not streamed ended before its end. */
+/** A reply that is not streamed broke off. */
 export const brokenOff: UpstreamFailure = {
   kind: "failed",
   why: "reset",

@@ -5,14 +5,14 @@ import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { ActiveConversation } from "../conversation/conversations.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
-import { estimateTokens, type ReplyFigures, ReplyUsage } from "../reply/reply-usage.ts";
+import { estimateTokens, type ReplyCharge, ReplyUsage } from "../reply/reply-usage.ts";
 import { replyCost } from "./charged-pass.ts";
 import { savedNanos } from "./saved-nanos.ts";
 
-interface AccountInput {
+interface MeterInput {
   readonly provider: Provider;
   readonly open: ActiveConversation;
-  /** Of the client's own request. */
+  /** Size of the client's original request. */
   readonly bytes: number;
   readonly user: string;
   readonly prices: readonly ModelOverride[];
@@ -21,67 +21,67 @@ interface AccountInput {
 }
 
 /**
- * What an exchange sent and cost, beside what the client's own request would have been. Each reply of upstream is charged
+ * Counts what an exchange sent and cost, and compares it with the client's original request. Each reply of upstream is charged
  * once, from its own usage, when it has ended or broken off:
  *
- *   (sent | recordOriginal → begin → take* → settle)*
+ *   (recordSent | recordOriginal → begin → take* → settle)*
  */
 export class ExchangeMeter {
-  readonly #input: AccountInput;
+  readonly #input: MeterInput;
   #sent: PreparedBody | undefined;
   #usage: ReplyUsage | undefined;
   #replies = 0;
-  /** Tokens of the client's own request, once a reply says what was sent for it. */
+  /** Tokens of the original request. They are known once a reply reports its usage. */
   #clientTokens: number | undefined;
   #compared: { readonly sent: PreparedBody; readonly moreTokens: number } | undefined;
 
-  constructor(input: AccountInput) {
+  constructor(input: MeterInput) {
     this.#input = input;
   }
 
-  sent(prepared: PreparedBody): void {
+  recordSent(prepared: PreparedBody): void {
     this.#sent = prepared;
   }
 
-  /** The client's own request was sent instead. */
+  /** The original request was sent instead. */
   recordOriginal(): void {
     this.#sent = undefined;
   }
 
-  /** A reply of upstream has begun, or was given up by the client before it could. */
+  /** A reply of upstream has begun, or the client went away before it could. */
   begin(): void {
     this.#usage = new ReplyUsage(this.#input.provider);
   }
 
-  /** An event of it, or all of it. */
+  /** Takes an event of the reply, or the whole reply. */
   take(event: JsonObject): void {
     this.#usage?.take(event);
   }
 
-  /** It has ended, however it did. */
+  /** Charges the reply. It has ended or broken off. */
   settle(): void {
     const usage = this.#usage;
     if (usage === undefined) return;
     this.#usage = undefined;
     const { bytes, user, prices, onEvent, open } = this.#input;
     const inputTokens = this.#sent?.tokens ?? estimateTokens(bytes);
-    const figures = usage.figures({ model: open.row.model, inputTokens, prices });
-    this.#count(figures);
-    onEvent(replyCost(user, figures));
+    const charge = usage.charge({ model: open.row.model, inputTokens, prices });
+    this.#count(charge);
+    onEvent(replyCost(user, charge));
   }
 
   /**
-   * By how many tokens the client's own request is larger than what was sent, which took `inputTokens`. The client's request
-   * stays the same if upstream is asked again, with the results of own calls.
+   * By how many tokens the original request is larger than what was sent, which took `inputTokens`. The original request
+   * stays the same if upstream is asked again, with the results of gateway calls.
    */
-  moreTokens(inputTokens: number): number {
+  omittedTokens(inputTokens: number): number {
     if (this.#sent === undefined) return 0;
     this.#clientTokens ??= Math.max(0, inputTokens + this.#compare(this.#sent, inputTokens));
     return this.#clientTokens - inputTokens;
   }
 
-  /** Once the reply is stored. Must not reject. */
-  async replied(stored: Promise<void> | undefined): Promise<void> {
+  /** Waits until the reply is stored. Must not reject. */
+  async countEdits(stored: Promise<void> | undefined): Promise<void> {
     await stored;
     const { conversation, row } = this.#input.open;
     const context = await conversation.context?.catch(() => undefined);
@@ -90,19 +90,19 @@ export class ExchangeMeter {
     if (context !== undefined) row.edits = context.receipts().filter(isCounted).length;
   }
 
-  /** The client sent its list once, also if upstream was asked several times. */
-  #count(figures: ReplyFigures): void {
+  /** The client sent its list once, even if upstream was asked several times. */
+  #count(charge: ReplyCharge): void {
     const { open, prices, now } = this.#input;
     const { row, lastSent } = open;
     const isFirst = this.#replies === 0;
     this.#replies += 1;
-    const wholeTokens = isFirst ? figures.inputTokens + this.#moreThan(figures.inputTokens) : 0;
-    row.inputTokensUsed += figures.inputTokens;
+    const wholeTokens = isFirst ? charge.inputTokens + this.#moreThan(charge.inputTokens) : 0;
+    row.inputTokensUsed += charge.inputTokens;
     row.inputTokensSent += wholeTokens;
     const windowTokens = this.#sent?.windowTokens ?? Infinity;
     row.windowShareMax = Math.max(row.windowShareMax, wholeTokens / windowTokens);
-    const isUnknown = figures.nanos === null && wholeTokens !== figures.inputTokens;
-    const saved = savedNanos(figures, { wholeTokens, lastSent, now: now(), prices });
+    const isUnknown = charge.nanos === null && wholeTokens !== charge.inputTokens;
+    const saved = savedNanos(charge, { wholeTokens, lastSent, now: now(), prices });
     row.savedUsd = isUnknown || row.savedUsd === null ? null : row.savedUsd + saved / 1e9;
     if (isFirst) open.lastSent = { tokens: wholeTokens, at: now() };
   }
@@ -112,7 +112,7 @@ export class ExchangeMeter {
     return sent === undefined || sent.untouched ? 0 : Math.max(0, this.#compare(sent, inputTokens));
   }
 
-  /** Once for each request: its usage comes in several events. */
+  /** Compares once for each request, because its usage comes in several events. */
   #compare(sent: PreparedBody, inputTokens: number): number {
     if (this.#compared?.sent !== sent) this.#compared = { sent, moreTokens: sent.moreTokens(inputTokens) };
     return this.#compared.moreTokens;

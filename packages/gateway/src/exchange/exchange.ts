@@ -23,7 +23,7 @@ export interface ClientRequest {
   readonly files: "shared" | "separate";
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
-  /** Is told the conversation that the request belongs to, if there is one. */
+  /** Is called with the conversation that the request belongs to, if there is one. */
   readonly onConversation?: ((id: string) => void) | undefined;
 }
 

@@ -1,11 +1,12 @@
-import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { StoredHistories, HistoryOutcome } from "../conversation/stored-histories.ts";
+import type { ReadReply } from "../reply/reply-reader.ts";
+import { readBetas } from "../upstream/headers.ts";
 import { type ChargedPassDeps, passCharged } from "./charged-pass.ts";
 import { describeError } from "./describe-error.ts";
-import type { ClientReply, ClientRequest, Exchange } from "./exchange.ts";
+import { sendError } from "./error-reply.ts";
+import type { ClientRequest, Exchange } from "./exchange.ts";
 import { ObservedReply } from "./observed-reply.ts";
-import type { ReadReply } from "../reply/reply-reader.ts";
 
 export interface HistoryExchangeDeps extends ChargedPassDeps {
   readonly histories: StoredHistories;
@@ -19,47 +20,47 @@ export interface HistoryExchangeDeps extends ChargedPassDeps {
 export const historyExchange =
   (deps: HistoryExchangeDeps, exchange: Exchange): Exchange =>
   async (request, reply) => {
-    const held = await findHistory(deps, request);
-    switch (held.kind) {
+    const history = await findHistory(deps, request);
+    switch (history.kind) {
       case "whole":
         await exchange(request, reply);
         return;
       case "held": {
-        const headers = { ...withoutThreadBeta(request.headers), "accept-encoding": "identity" };
+        const headers = withoutThreadBeta(request.headers);
         const provider = request.provider === "anthropic" ? "anthropic" : "openai-responses";
         let session: string | undefined;
-        const settle = (read: ReadReply): Promise<void> => held.settle(read, session);
+        const settle = (read: ReadReply): Promise<void> => history.settle(read, session);
         const onConversation = (id: string): void => void (session = id);
         const observed = new ObservedReply(reply, { provider, settle });
-        await exchange({ ...request, headers, body: held.bytes, onConversation }, observed);
+        await exchange({ ...request, headers, body: history.bytes, onConversation }, observed);
         return;
       }
       case "elsewhere":
-        await passCharged(deps, { ...request, body: held.bytes }, reply);
+        await passCharged(deps, { ...request, body: history.bytes }, reply);
         return;
       case "not-found":
-        await refuse(reply, {
-          status: 404,
-          type: "not_found_error",
-          message: `thread: no thread goes on from '${held.id}'; send the whole conversation with \`thread: {"type": "create"}\``,
+        await sendError(reply, {
+          provider: "anthropic",
+          error: "not-found",
+          message: `thread: no thread goes on from '${history.id}'; send the whole conversation with \`thread: {"type": "create"}\``,
           details: { error_code: "thread_not_found" },
         });
         return;
       case "unsupported":
-        await refuse(reply, {
-          status: 400,
-          type: "invalid_request_error",
+        await sendError(reply, {
+          provider: "anthropic",
+          error: "wrong-request",
           message: "thread: the gateway is set to refuse threads; send the whole conversation without one",
-          // The names of the API: what a gateway does comes closest to the management of the context.
+          // Of the names that the API has, this one is closest to what a gateway does.
           details: { error_code: "thread_unsupported_request", unsupported: ["context_management"] },
         });
     }
   };
 
-/** An unknown id may come from before a restart. */
+/** An unknown id may be older than a restart. */
 async function findHistory(deps: HistoryExchangeDeps, request: ClientRequest): Promise<ReturnType<typeof openHistory>> {
-  const held = openHistory(deps, request);
-  if (held.kind !== "not-found" && held.kind !== "elsewhere") return held;
+  const history = openHistory(deps, request);
+  if (history.kind !== "not-found" && history.kind !== "elsewhere") return history;
   await deps.histories.restore(request.user);
   return openHistory(deps, request);
 }
@@ -70,9 +71,9 @@ function openHistory(
 ): HistoryOutcome | { readonly kind: "unsupported" } {
   try {
     if (provider === "anthropic") {
-      // Without the beta the API knows no threads: most bodies need not be read for it.
-      const held = hasThreadBeta(headers) ? histories.openThread({ user, bytes }) : whole;
-      return held.kind !== "whole" && threads() === "refuse" ? { kind: "unsupported" } : held;
+      // Without the beta the API knows no threads, so most bodies need not be read.
+      const history = hasThreadBeta(headers) ? histories.openThread({ user, bytes }) : whole;
+      return history.kind !== "whole" && threads() === "refuse" ? { kind: "unsupported" } : history;
     }
     if (provider !== "openai-responses") return whole;
     return operation === "create"
@@ -86,40 +87,15 @@ function openHistory(
 
 const whole = { kind: "whole" } as const;
 
-/** Its name without the date. */
+/** The beta's name without its date. */
 const threadBeta = "message-threads-";
-
-const readBetas = (headers: IncomingHttpHeaders): readonly string[] =>
-  [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((beta) => beta.trim()));
 
 const hasThreadBeta = (headers: IncomingHttpHeaders): boolean =>
   readBetas(headers).some((beta) => beta.startsWith(threadBeta));
 
-/** The upstream gets no thread, and need not know of them. */
+/** The upstream gets whole lists, so it must not expect threads. */
 function withoutThreadBeta(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { "anthropic-beta": _betas, ...others } = headers;
-  const betas = readBetas(headers).filter((beta) => !beta.startsWith(threadBeta) && beta !== "");
+  const betas = readBetas(headers).filter((beta) => !beta.startsWith(threadBeta));
   return betas.length === 0 ? others : { ...others, "anthropic-beta": betas.join(",") };
-}
-
-interface ThreadRefusal {
-  readonly status: number;
-  readonly type: string;
-  readonly message: string;
-  /** By which the SDK knows what to do. */
-  readonly details: { readonly error_code: string; readonly unsupported?: readonly string[] };
-}
-
-async function refuse(reply: ClientReply, { status, type, message, details }: ThreadRefusal): Promise<void> {
-  const id = `req_palimpsest_${randomBytes(9).toString("hex")}`;
-  const body = Buffer.from(JSON.stringify({ type: "error", error: { type, message, details }, request_id: id }));
-  reply.head(status, {
-    "content-type": "application/json",
-    "content-length": String(body.byteLength),
-    "request-id": id,
-    "x-should-retry": "false",
-    "x-palimpsest-error": details.error_code,
-  });
-  await reply.write(body);
-  await reply.end();
 }

@@ -5,17 +5,17 @@ import { field, isObject, type Json, textField, tryParseJson } from "palimpsest/
 export interface RefusedRequest {
   readonly provider: Provider;
   readonly status: number;
-  /** Of the reply, as text. */
+  /** The reply's body, as text. */
   readonly error: string;
   /** Names of fields that the gateway changed. */
   readonly changes: readonly string[];
-  /** Whether the client's own request has this field. */
+  /** Whether the original request has this field. */
   readonly hasField: (name: string) => boolean;
 }
 
 /**
  * Whether a request was clearly refused for something that is the client's own: the account, or a field that was sent as the
- * client wrote it and that no change of ours can make wrong. Then the client's own request would be refused too.
+ * client wrote it and that no change of ours can make wrong. Then the original request would be refused too.
  */
 export function isClientsMistake({ provider, status, error, changes, hasField }: RefusedRequest): boolean {
   const body = tryParseJson(error) ?? error;
@@ -56,5 +56,5 @@ function findNamedField(body: Json, hasField: (name: string) => boolean): string
   return hasField(name) || missing.test(message) ? name : undefined;
 }
 
-/** What the client should have sent. */
+/** Matches errors about a field that the client did not send. */
 const missing = /(?:field|parameter)s? (?:is |are )?(?:required|missing)|missing required/i;

@@ -7,5 +7,5 @@ export const errorBytesMax = 2 ** 20;
 /** How long providers keep a prefix in their cache, at least. */
 export const cacheMs = 300_000;
 
-/** The end of a connection is noticed so late at most, if its client is on this machine. The first request of a run that begins like another one waits for it. */
+/** How late the end of a connection is noticed at most, if its client is on this machine. The first request of a run that begins like another one waits that long. */
 export const closeMsMax = 50;

@@ -9,8 +9,8 @@ import { bufferReply } from "./buffered-reply.ts";
 import { wholeReplyBytesMax } from "./limits.ts";
 
 /**
- * Asks the same upstream, with the credentials of the request that made the summary necessary: also of one that only counts.
- * Charges its user.
+ * Asks the same upstream, with the credentials of the request that made the summary necessary, even if that one only counts
+ * tokens. Charges its user.
  */
 export const modelSummarizer =
   (
@@ -38,7 +38,7 @@ export const modelSummarizer =
     const usage = new ReplyUsage(provider);
     usage.take(reply);
     const inputTokens = estimateTokens(body.byteLength);
-    onEvent(replyCost(user, usage.figures({ model: params.model, inputTokens, prices: prices() })));
+    onEvent(replyCost(user, usage.charge({ model: params.model, inputTokens, prices: prices() })));
     // The context checks its form.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return reply as unknown as Reply<Provider>;

@@ -1,11 +1,13 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { ReplyReader, type ReadReply } from "../reply/reply-reader.ts";
 import type { Conversations, MatchedRequest } from "../conversation/conversations.ts";
+import { isStream } from "../upstream/headers.ts";
+import { isGood } from "./buffered-reply.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
 
 /**
  * Reads what the client gets, and settles before the client has all of it: its next request may come before the reply has
- * ended here. A reply that is not streamed is of no use to a client before its end, so it is held till then.
+ * ended here. A reply that is not streamed is of no use to a client before its end, so it is buffered until then.
  */
 export class ObservedReply implements ClientReply {
   readonly #reply: ClientReply;
@@ -31,8 +33,7 @@ export class ObservedReply implements ClientReply {
   }
 
   head(status: number, headers: Record<string, string | string[]>): void {
-    const isStream = String(headers["content-type"] ?? "").includes("event-stream");
-    this.#form = status < 200 || status >= 300 ? "error" : isStream ? "stream" : "whole";
+    this.#form = !isGood({ status }) ? "error" : isStream(headers) ? "stream" : "whole";
     this.#reply.head(status, headers);
   }
 
@@ -65,7 +66,7 @@ export class ObservedReply implements ClientReply {
   }
 }
 
-/** If other conversations have the same list, the reply tells which of them a client goes on with. */
+/** If other conversations have the same list, the reply shows which of them the client continues. */
 export function observeShared(
   { conversations }: { readonly conversations: Conversations },
   { request: { provider }, reply, found }: SharedRequest,

@@ -31,15 +31,15 @@ export async function passThrough(upstream: Upstream, { request, reply, refusal 
   const { provider, method, path, body, signal } = request;
   const outcome = await upstream.send({ provider, method, path, headers: streamHeaders(request), body, signal });
   if (outcome.kind === "failed") {
-    const own = refusal?.();
-    const error = own === undefined ? failureReply(provider, outcome) : { provider, ...own };
+    const refused = refusal?.();
+    const error = refused === undefined ? failureReply(provider, outcome) : { provider, ...refused };
     if (!reply.headersSent) await sendError(reply, error);
     return { kind: "broken", began: "nothing", why: outcome.why };
   }
   return await passReply(outcome, reply);
 }
 
-/** A reply as it is. */
+/** Sends a reply back as it is. */
 export async function passReply({ status, headers, body }: UpstreamReply, reply: ClientReply): Promise<PassOutcome> {
   reply.head(status, headers);
   try {

@@ -1,13 +1,13 @@
 import { CostLedger } from "palimpsest/internal/cache/cost-ledger";
 import { parseSpent } from "palimpsest/internal/cache/usage-split";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
-import type { ReplyFigures } from "../reply/reply-usage.ts";
+import type { ReplyCharge } from "../reply/reply-usage.ts";
 import { cacheMs } from "./limits.ts";
 
 export interface SavedInput {
-  /** Of the client's own request. 0 for a request that the client did not make: it only costs. */
+  /** Tokens of the original request. 0 for a request that the client did not make: it only costs. */
   readonly wholeTokens: number;
-  /** The client's own request before this one. */
+  /** The original request before this one. */
   readonly lastSent: { readonly tokens: number; readonly at: number } | undefined;
   readonly now: number;
   readonly prices: readonly ModelOverride[];
@@ -20,7 +20,7 @@ export interface SavedInput {
  * and the rest a cache write. If the reply used no cache, the original request would not have either.
  */
 export function savedNanos(
-  { model, usage }: Pick<ReplyFigures, "model" | "usage">,
+  { model, usage }: Pick<ReplyCharge, "model" | "usage">,
   { wholeTokens, lastSent, now, prices }: SavedInput,
 ): number {
   const ledger = new CostLedger(prices);

@@ -43,7 +43,7 @@ export function serveGatewayPage(
     }
     case "metrics": {
       const viewer = findViewer(deps, http);
-      // They count all users together.
+      // Metrics count all users together, so only the operator sees them.
       if (viewer === undefined || viewer.user !== undefined) return refuse(http);
       const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
       return send(http, { status: 200, headers, body: deps.metrics.render(deps.state) });

@@ -1,7 +1,7 @@
-/** The limit of the Messages API. A larger body is not held and read, but streamed on. */
+/** The limit of the Messages API. A larger body is not buffered and read, but streamed on. */
 export const bodyBytesMax = 32 * 1024 * 1024;
 
-/** Other paths are streamed and not held in memory. OpenAI's Files API, which takes the largest ones, has this limit. */
+/** Other paths are streamed and not buffered. OpenAI's Files API, which takes the largest ones, has this limit. */
 export const passedBodyBytesMax = 512 * 1024 * 1024;
 
 /** Between two chunks of a body: no network pauses that long, so the client has stopped sending. */

@@ -102,12 +102,12 @@ export function streamBody(
       done(error);
     },
   });
-  const look = (): void => {
-    // It is the upstream that takes its time.
+  const checkIdle = (): void => {
+    // A paused request waits for the upstream, not for the client.
     if (request.isPaused()) timer.refresh();
     else refuse("slow");
   };
-  const timer = setTimeout(look, idleMsMax);
+  const timer = setTimeout(checkIdle, idleMsMax);
   if (size > 0) stream.push(begun);
   request.on("data", take).on("end", finish).on("close", leave);
   return { stream, refusal: () => refusal };

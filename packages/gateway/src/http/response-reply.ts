@@ -36,7 +36,7 @@ export class ResponseReply implements ClientReply {
     this.#gatewayError = headers["x-palimpsest-error"];
     if (this.#response.destroyed || this.#response.headersSent) return;
     this.#response.writeHead(status, headers);
-    // Together with the first bytes, if they come at once.
+    // The head is sent together with the first bytes, if they come at once.
     setImmediate(() => {
       if (this.#bytes === 0 && !this.#response.writableEnded) this.#response.flushHeaders();
     });
@@ -75,7 +75,7 @@ export class ResponseReply implements ClientReply {
     return typeof this.#gatewayError === "string" ? this.#gatewayError : undefined;
   }
 
-  /** By us: not because the client has gone. */
+  /** Whether the gateway ended the connection, and not the client. */
   get isDestroyed(): boolean {
     return this.#isDestroyed;
   }

@@ -70,10 +70,10 @@ export type GatewayOutcome =
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
 export async function serveGateway(options: ServeGatewayOptions): Promise<GatewayOutcome> {
-  const parts = createServices(options);
-  const { pools, handler, users, onEvent } = parts;
+  const services = createServices(options);
+  const { pools, handler, users, onEvent } = services;
   const { timeouts = {} } = options;
-  const { config } = parts;
+  const { config } = services;
   const serving = await serveHttp({
     ...config,
     listener: (request, response) => handler.handle({ request, response }),
@@ -87,21 +87,21 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Gatewa
   const { server, url, port } = serving;
   onEvent({ kind: "listening", address: url });
   const reload = (next: GatewayConfig): ConfigDifference => {
-    const running = parts.config;
+    const running = services.config;
     const difference = compareConfigs(running, next);
     const effective = applyLiveKeys(running, next);
     // The new users may fit only the new address, which needs a restart.
     const refused = findProblem(effective);
     if (refused !== undefined) return { changed: [], afterRestart: [], refused };
     users.replace(effective.users);
-    parts.names = allowedNames(effective);
+    services.names = allowedNames(effective);
     const { tls } = effective;
     if (difference.changed.includes("tls") && tls !== undefined && server instanceof TlsServer)
       server.setSecureContext(tls);
-    parts.config = effective;
+    services.config = effective;
     return difference;
   };
-  const close = async ({ drainMs = parts.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
+  const close = async ({ drainMs = services.config.drainSeconds * 1_000 }: CloseOptions = {}): Promise<void> => {
     handler.drain();
     onEvent({ kind: "drain-start", running: handler.running.size });
     const closed = new Promise<void>((resolve) => {
@@ -160,26 +160,26 @@ function createServices(options: ServeGatewayOptions): GatewayServices {
   const { createExchange = ({ upstream }: ExchangeDeps) => passExchange(upstream) } = options;
   const pages = { status, metrics, state, users, secret: options.secret, isDraining: () => handler.isDraining };
   const handler: RequestHandler = new RequestHandler({
-    exchange: createExchange({ upstream: pools, config: () => parts.config, onEvent }),
+    exchange: createExchange({ upstream: pools, config: () => services.config, onEvent }),
     upstream: pools,
     users,
-    names: () => parts.names,
+    names: () => services.names,
     onlyProvider: () => onlyProvider(config.upstream),
     servePage: (page, http) => serveGatewayPage(pages, { page, http }),
     onEvent,
     bodyIdleMs: timeouts.bodyIdleMs,
     stalledMs: timeouts.stalledMs,
-    paths: () => parts.config.paths ?? [],
+    paths: () => services.config.paths ?? [],
     hop,
   });
-  const parts: GatewayServices = { pools, handler, users, onEvent, names: allowedNames(config), config };
-  return parts;
+  const services: GatewayServices = { pools, handler, users, onEvent, names: allowedNames(config), config };
+  return services;
 }
 
 function allowedNames({ host, names, origins }: GatewayConfig): AllowedNames {
-  const own = host.includes(":") ? `[${host}]` : host;
+  const hostName = host.includes(":") ? `[${host}]` : host;
   return {
-    hosts: new Set([...loopbackNames, own, ...names].map((name) => name.toLowerCase())),
+    hosts: new Set([...loopbackNames, hostName, ...names].map((name) => name.toLowerCase())),
     origins: new Set(origins.map((origin) => origin.toLowerCase())),
   };
 }

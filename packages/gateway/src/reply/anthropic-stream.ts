@@ -1,5 +1,6 @@
 import { field, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import {
+  answeredReasons,
   objectField,
   type PartialCall,
   type RelayFailure,
@@ -9,7 +10,7 @@ import {
   type ShownEvent,
   type StreamFormat,
 } from "./relay.ts";
-import { joinUsage } from "./usage.ts";
+import { joinUsage, withoutNulls } from "./usage.ts";
 
 /**
  * The events of the Messages API.
@@ -25,7 +26,7 @@ export class AnthropicStream implements StreamFormat {
   #blocks = 0;
   /** Of the replies before this one. */
   #earlierUsage: JsonObject | undefined;
-  #reply = emptyReply();
+  #reply = newStreamState();
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -60,7 +61,7 @@ export class AnthropicStream implements StreamFormat {
 
   continue(): void {
     this.#earlierUsage = this.#usage();
-    this.#reply = emptyReply();
+    this.#reply = newStreamState();
   }
 
   failure(error: RelayFailure): JsonObject {
@@ -126,7 +127,7 @@ export class AnthropicStream implements StreamFormat {
 
   #decide(stopReason: string): void {
     const { callByIndex, hasClientCall } = this.#reply;
-    const waits = callByIndex.size > 0 && !hasClientCall && answeredReasons.has(stopReason);
+    const waits = callByIndex.size > 0 && !hasClientCall && answeredReasons.anthropic.has(stopReason);
     this.#reply.client = waits ? "waits" : "complete";
     if (this.#reply.state === "open") this.#reply.state = "stopped";
   }
@@ -155,7 +156,7 @@ export class AnthropicStream implements StreamFormat {
   }
 }
 
-interface UpstreamReply {
+interface StreamState {
   state: "open" | "stopped" | "over" | "broken";
   /** What the end of this reply means for the client. */
   client: "complete" | "waits";
@@ -165,7 +166,7 @@ interface UpstreamReply {
   readonly clientIndexByIndex: Map<number, number>;
 }
 
-const emptyReply = (): UpstreamReply => ({
+const newStreamState = (): StreamState => ({
   state: "open",
   client: "complete",
   usage: {},
@@ -173,9 +174,6 @@ const emptyReply = (): UpstreamReply => ({
   callByIndex: new Map(),
   clientIndexByIndex: new Map(),
 });
-
-/** After other reasons the model does not expect to go on by itself. Some servers call tools with `end_turn`. */
-const answeredReasons: ReadonlySet<string> = new Set(["tool_use", "end_turn"]);
 
 /** The fields that a `message_delta` can have. */
 const deltaUsageKeys = [
@@ -187,6 +185,3 @@ const deltaUsageKeys = [
   "server_tool_use",
   "iterations",
 ];
-
-const withoutNulls = (usage: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));

@@ -8,6 +8,7 @@ import {
   textField,
 } from "palimpsest/internal/schema/json";
 import {
+  answeredReasons,
   objectField,
   type PartialCall,
   type RelayFailure,
@@ -32,7 +33,7 @@ export class ChatStream implements StreamFormat {
   #earlierUsage: JsonObject | undefined;
   #isContinued = false;
   #chars = 0;
-  #reply = emptyReply();
+  #reply = newStreamState();
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -75,7 +76,7 @@ export class ChatStream implements StreamFormat {
   continue(): void {
     this.#earlierUsage = this.#usage();
     this.#isContinued = true;
-    this.#reply = emptyReply();
+    this.#reply = newStreamState();
   }
 
   failure({ type, message }: RelayFailure): JsonObject {
@@ -104,7 +105,7 @@ export class ChatStream implements StreamFormat {
     return { ...choice, delta: shown, ...(isEndWithheld ? { finish_reason: null } : {}) };
   }
 
-  /** Nothing for a piece of an own call. */
+  /** Returns nothing for a piece of a gateway call. */
   #showPiece(piece: JsonObject, choice: Json | undefined): readonly JsonObject[] {
     const reply = this.#reply;
     const calledFunction = objectField(piece, "function");
@@ -135,7 +136,8 @@ export class ChatStream implements StreamFormat {
   #finish(reason: string): void {
     const { calls, hasClientCall, state } = this.#reply;
     if (state !== "open") return;
-    this.#reply.state = calls.length > 0 && !hasClientCall && answeredReasons.has(reason) ? "waits" : "complete";
+    this.#reply.state =
+      calls.length > 0 && !hasClientCall && answeredReasons["openai-chat"].has(reason) ? "waits" : "complete";
   }
 
   #usage(): JsonObject {
@@ -154,11 +156,11 @@ export class ChatStream implements StreamFormat {
 
 interface KnownCall extends PartialCall {
   owner: "client" | "gateway";
-  /** How many own calls began before it. */
+  /** How many gateway calls began before it. */
   readonly shift: number;
 }
 
-interface UpstreamReply {
+interface StreamState {
   state: "open" | "complete" | "waits" | "broken";
   usage: JsonObject;
   hasClientCall: boolean;
@@ -169,7 +171,7 @@ interface UpstreamReply {
   lastKey: string;
 }
 
-const emptyReply = (): UpstreamReply => ({
+const newStreamState = (): StreamState => ({
   state: "open",
   usage: {},
   hasClientCall: false,
@@ -177,9 +179,6 @@ const emptyReply = (): UpstreamReply => ({
   callByKey: new Map(),
   lastKey: "",
 });
-
-/** Many servers send `stop` for a reply that calls tools. */
-const answeredReasons: ReadonlySet<string> = new Set(["tool_calls", "stop"]);
 
 function readHead(chunk: JsonObject): JsonObject {
   const [id, created] = [field(chunk, "id"), field(chunk, "created")];

@@ -2,15 +2,18 @@ import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/sch
 import { EventSplitter, readEventData } from "./event-splitter.ts";
 import { eventBytesMax } from "./limits.ts";
 
-/** Reads the events of a stream that passes as it is. An event that is too long ends the reading, not the stream. */
+/** Reads the events of a stream that passes unchanged. An event that is too long ends the reading, not the stream. */
 export class EventReader {
   readonly #onEvent: (event: JsonObject) => void;
+  readonly #isWanted: (bytes: Buffer) => boolean;
   readonly #splitter = new EventSplitter();
   #partial: Buffer[] = [];
   #partialBytes = 0;
 
-  constructor(onEvent: (event: JsonObject) => void) {
+  /** Only wanted events are parsed. */
+  constructor(onEvent: (event: JsonObject) => void, isWanted: (bytes: Buffer) => boolean = () => true) {
     this.#onEvent = onEvent;
+    this.#isWanted = isWanted;
   }
 
   take(chunk: Uint8Array): void {
@@ -35,6 +38,7 @@ export class EventReader {
   }
 
   #read(bytes: Buffer): void {
+    if (!this.#isWanted(bytes)) return;
     const data = readEventData(bytes, this.#splitter);
     const event = data === undefined ? undefined : tryParseJson(data.text);
     if (isObject(event)) this.#onEvent(event);

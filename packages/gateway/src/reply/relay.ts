@@ -8,9 +8,9 @@ import { readCallInput } from "palimpsest/internal/model/call-input";
  * One reply to the client may consist of several replies of upstream: when a reply calls only tools of ours, the gateway
  * answers them and asks again, and the client sees one message that goes on.
  *
- * - What the client has been sent stays: text and thinking before an own call are already in the client's message, in
+ * - What the client has been sent stays: text and thinking before a gateway call are already in the client's message, in
  *   order, and the next reply's blocks follow them. The client later sends them back without the call; `GatewayCall.after`
- *   says behind what the call belongs.
+ *   says after what the call belongs.
  * - Calls of ours beside calls of the client: the client's reply ends normally, with its calls. Our results wait for the
  *   client's next request.
  * - A reply that was cut (`max_tokens`, `length`, `incomplete`), refused or paused ends for the client as it ended
@@ -34,13 +34,13 @@ export interface RelayOptions {
    * `"usage":null`, which is withheld too.
    */
   readonly usageChunk?: "pass" | "withhold" | undefined;
-  /** Told of each event of upstream, or of a reply that is not streamed, as it came: with own calls. */
+  /** Is called with each event of upstream, or with a reply that is not streamed, as it came: with gateway calls. */
   readonly onEvent: (event: JsonObject) => void;
 }
 
 /** A call of a tool of the gateway. */
 export interface GatewayCall {
-  /** By which its result names it. */
+  /** Its result refers to it by this id. */
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
@@ -77,7 +77,7 @@ export interface RelayFailure {
   readonly message: string;
 }
 
-/** An own call while it arrives. */
+/** A gateway call while it arrives. */
 export interface PartialCall {
   readonly id: string;
   readonly name: string;
@@ -93,6 +93,14 @@ function closeCall({ id, name, after, json }: PartialCall): GatewayCall {
 /** How a reply ends that upstream has ended properly. */
 export const replyEnd = (calls: readonly PartialCall[], client: "complete" | "waits"): ReplyEnd =>
   calls.length === 0 ? { kind: "done" } : { kind: "gateway-calls", calls: calls.map(closeCall), client };
+
+/**
+ * The reasons after which the model expects to go on by itself. Some servers send the second one for a reply that calls tools.
+ */
+export const answeredReasons: Readonly<Record<"anthropic" | "openai-chat", ReadonlySet<string>>> = {
+  anthropic: new Set(["tool_use", "end_turn"]),
+  "openai-chat": new Set(["tool_calls", "stop"]),
+};
 
 export const objectField = (object: JsonObject, key: string): JsonObject => {
   const value: Json | undefined = field(object, key);

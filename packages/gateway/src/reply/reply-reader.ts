@@ -1,4 +1,4 @@
-import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { type Provider, toJsonObject } from "palimpsest/internal/context/provider-formats";
 import { ReplyAssembly } from "palimpsest/internal/model/anthropic/reply-assembly";
 import {
   field,
@@ -6,18 +6,16 @@ import {
   type Json,
   type JsonObject,
   listField,
-  parseJson,
   textField,
   tryParseJson,
 } from "palimpsest/internal/schema/json";
-import { EventSplitter, readEventData } from "./event-splitter.ts";
-import { eventBytesMax } from "./limits.ts";
+import { EventReader } from "./event-reader.ts";
 
 /** What a reply adds to the list of its conversation. */
 export interface ReadReply {
-  /** By which the client names it. */
+  /** The client refers to it by this id. */
   readonly id: string;
-  /** As the client would send them back. None if it said nothing. */
+  /** They are as the client would send them back. There are none if the reply said nothing. */
   readonly elements: readonly JsonObject[];
   /** `compacted`: it stands for everything before it. */
   readonly kind: "added" | "compacted";
@@ -29,34 +27,22 @@ export interface ReadReply {
  */
 export class ReplyReader {
   readonly #provider: Provider;
-  readonly #splitter = new EventSplitter();
+  readonly #events: EventReader;
   readonly #message = new MessageEvents();
   readonly #chat = new ChatChunks();
-  #partial: Buffer[] = [];
-  #partialBytes = 0;
   #reply: ReadReply | undefined;
 
   constructor(provider: Provider) {
     this.#provider = provider;
+    // The last event of the Responses API contains the whole response; the others are pieces of it.
+    const isWanted = (bytes: Buffer): boolean =>
+      provider !== "openai-responses" || lastEvents.some((name) => bytes.includes(name));
+    this.#events = new EventReader((event) => this.#takeObject(event), isWanted);
   }
 
   /** Takes a chunk of a stream. Returns the reply once its last event has arrived. */
   take(chunk: Uint8Array): ReadReply | undefined {
-    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    let start: number = this.#partial.length === 0 ? this.#splitter.countLateLineFeed(bytes) : 0;
-    for (;;) {
-      const end = this.#splitter.findEnd(bytes, start);
-      if (end < 0) break;
-      this.#takeEvent(Buffer.concat([...this.#partial, bytes.subarray(start, end)]));
-      this.#partial = [];
-      this.#partialBytes = 0;
-      start = end;
-    }
-    // A longer event has already ended the reply in the relay.
-    if (start < bytes.length && this.#partialBytes <= eventBytesMax) {
-      this.#partial.push(bytes.subarray(start));
-      this.#partialBytes += bytes.length - start;
-    }
+    this.#events.take(chunk);
     return this.#reply;
   }
 
@@ -74,14 +60,6 @@ export class ReplyReader {
     const [first] = events;
     const read = reader.#reply ?? (first === undefined ? undefined : readWholeByProvider[provider](first));
     return read?.elements ?? [];
-  }
-
-  #takeEvent(bytes: Buffer): void {
-    // The last event contains the whole response; the others are pieces of it.
-    if (this.#provider === "openai-responses" && !lastEvents.some((name) => bytes.includes(name))) return;
-    const data = readEventData(bytes, this.#splitter);
-    const event = data === undefined ? undefined : tryParseJson(data.text);
-    if (isObject(event)) this.#takeObject(event);
   }
 
   #takeObject(event: JsonObject): void {
@@ -105,7 +83,7 @@ class MessageEvents {
   take(event: JsonObject): ReadReply | undefined {
     for (const one of this.#assembly.take(event)) {
       if (one.kind === "reply-start") this.#id = one.id;
-      else if (one.kind === "block-end") this.#blocks[one.index] = toObject(one.block);
+      else if (one.kind === "block-end") this.#blocks[one.index] = toJsonObject(one.block);
       else if (one.kind === "reply-end")
         return readMessage({
           content: this.#blocks.filter(isObject),
@@ -184,8 +162,3 @@ const readWholeByProvider: Readonly<Record<Provider, (reply: JsonObject) => Read
   "openai-chat": readChat,
   "openai-responses": readResponse,
 };
-
-function toObject(value: object): JsonObject {
-  const json = parseJson(JSON.stringify(value));
-  return isObject(json) ? json : {};
-}

@@ -5,9 +5,10 @@ import { readOpenaiUsage } from "palimpsest/internal/model/openai/chat-assembly"
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { findModel } from "palimpsest/internal/tokens/known-models";
+import { openaiKeys, readCount, withoutNulls } from "./usage.ts";
 
 /** What one reply of upstream used, and what that costs. */
-export interface ReplyFigures {
+export interface ReplyCharge {
   readonly model: string;
   /** In the fields of the Messages API. */
   readonly usage: JsonObject;
@@ -51,12 +52,14 @@ export class ReplyUsage {
     } else if (!this.#isComplete) this.#chars += countChars(field(event, "delta")) + countChoices(event);
   }
 
-  figures({ model: askedModel, inputTokens, prices }: EstimateInput): ReplyFigures {
+  charge({ model: askedModel, inputTokens, prices }: EstimateInput): ReplyCharge {
     const said = this.#usage;
-    const usage = said === undefined ? {} : this.#provider === "anthropic" ? said : readUsage(this.#provider, said);
+    const provider = this.#provider;
+    const usage =
+      said === undefined || provider === "anthropic" ? (said ?? {}) : readOpenaiUsage(said, openaiKeys[provider]);
     const estimate = {
       ...(said === undefined ? { input_tokens: inputTokens } : {}),
-      output_tokens: Math.max(Math.ceil(this.#chars / charsPerToken), readCount(usage, "output_tokens")),
+      output_tokens: Math.max(Math.ceil(this.#chars / charsPerToken), readCount(usage, "output_tokens") ?? 0),
     };
     const charged = this.#isComplete ? usage : { ...usage, ...estimate };
     const spent = parseSpent(charged);
@@ -83,22 +86,6 @@ export const estimateTokens = (bytes: number): number => Math.ceil(bytes / chars
 const choosePriced = (names: readonly (string | undefined)[], prices: readonly ModelOverride[]): string => {
   const known = names.filter((name) => name !== undefined && name !== "");
   return known.find((name) => name !== undefined && findModel(name, prices) !== undefined) ?? known[0] ?? "";
-};
-
-const readUsage = (provider: "openai-chat" | "openai-responses", usage: JsonObject): JsonObject =>
-  readOpenaiUsage(usage, usageKeys[provider]);
-
-const usageKeys = {
-  "openai-chat": { input: "prompt_tokens", details: "prompt_tokens_details", output: "completion_tokens" },
-  "openai-responses": { input: "input_tokens", details: "input_tokens_details", output: "output_tokens" },
-} as const;
-
-const withoutNulls = (usage: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
-
-const readCount = (usage: JsonObject, key: string): number => {
-  const value = field(usage, key);
-  return typeof value === "number" ? value : 0;
 };
 
 const countChoices = (event: JsonObject): number => {

@@ -35,7 +35,7 @@ export class ResponsesStream implements StreamFormat {
   #earlierUsage: JsonObject | undefined;
   /** The number of the last event that the client got. */
   #lastNumber = -1;
-  #reply: UpstreamReply = { ...emptyReply(), numberShift: 0 };
+  #reply: StreamState = { ...newStreamState(), numberShift: 0 };
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -68,7 +68,7 @@ export class ResponsesStream implements StreamFormat {
   continue(): void {
     this.#earlierUsage = this.#usage();
     this.#earlierItems = this.#items.length;
-    this.#reply = emptyReply();
+    this.#reply = newStreamState();
   }
 
   failure({ type, message }: RelayFailure): JsonObject {
@@ -171,7 +171,7 @@ export class ResponsesStream implements StreamFormat {
   }
 }
 
-interface UpstreamReply {
+interface StreamState {
   state: "open" | "complete" | "waits" | "broken";
   usage: JsonObject;
   hasClientCall: boolean;
@@ -181,7 +181,7 @@ interface UpstreamReply {
   numberShift: number | undefined;
 }
 
-const emptyReply = (): UpstreamReply => ({
+const newStreamState = (): StreamState => ({
   state: "open",
   usage: {},
   hasClientCall: false,

@@ -17,7 +17,7 @@ import {
 import { relayStreams } from "../../../../test/property/gateway-exchange.ts";
 import { eventBytesMax } from "./limits.ts";
 import { StreamRelay } from "./stream-relay.ts";
-import { growInput } from "./usage.ts";
+import { addInputTokens } from "./usage.ts";
 
 const recall = callPart("call_1", "palimpsest_recall", { query: "port" });
 const read = callPart("call_2", "read_file", { path: "a.ts" });
@@ -144,7 +144,7 @@ describe.each(providers)("a stream of %s", (provider) => {
 
   it("tells the client the usage of what it sent, in every event that tells one", () => {
     const grown = { ...reply(textPart("So.")), usage: { input: 10, cached: 1_100, output: 5 } };
-    const usage = (used: JsonObject): JsonObject => growInput(provider, used, 1_000);
+    const usage = (used: JsonObject): JsonObject => addInputTokens(provider, used, 1_000);
     const { bytes } = relayStreams(provider, [[sampleStream(provider, reply(textPart("So.")))]], { usage });
     expect(decodeEvents(bytes)).toEqual(sampleEvents(provider, grown));
   });
@@ -219,7 +219,7 @@ describe("a stream of the Messages API", () => {
       reply(textPart("So.")),
       delta({ input_tokens: 11, cache_read_input_tokens: null, output_tokens: 5 }),
     );
-    const usage = (used: JsonObject): JsonObject => growInput("anthropic", used, 1_000);
+    const usage = (used: JsonObject): JsonObject => addInputTokens("anthropic", used, 1_000);
     const events = decodeEvents(relayStreams("anthropic", [[stream]], { usage }).bytes);
     expect(events[0]).toMatchObject({ message: { usage: { input_tokens: 10, cache_read_input_tokens: 1_100 } } });
     expect(events.at(-2)).toEqual(delta({ input_tokens: 11, cache_read_input_tokens: null, output_tokens: 5 }));

@@ -14,7 +14,7 @@ import { ResponsesStream } from "./responses-stream.ts";
  * take* → end → (continue → take* → end)*
  *
  * Events that need no change leave as the bytes that came, without a copy: the caller must not reuse a chunk's memory. If
- * nothing can need a change (no own tools, no change of usage, first reply), each chunk leaves at once; else an event
+ * nothing can need a change (no gateway tools, no change of usage, first reply), each chunk leaves at once; else an event
  * leaves when it is complete, and no client can do anything with a part of one.
  */
 export class StreamRelay {
@@ -41,7 +41,7 @@ export class StreamRelay {
     return this.#isUntouched ? [chunk] : out;
   }
 
-  /** Whether bytes are missing in what left, because an event was too long to be held: the client must see that. */
+  /** Whether bytes are missing in what left, because an event was too long to be buffered: the client must see that. */
   get isCut(): boolean {
     return this.#isTooLong && !this.#isUntouched;
   }
@@ -52,7 +52,7 @@ export class StreamRelay {
    */
   end(): { readonly out: readonly Uint8Array[]; readonly end: ReplyEnd } {
     const out: Uint8Array[] = [];
-    const rest = this.#takeHeld();
+    const rest = this.#takePartial();
     const text = readEventData(rest, this.#splitter)?.text ?? "";
     const isWhole = text === doneText || isObject(tryParseJson(text));
     const shown = isWhole ? this.#show(rest) : "withhold";
@@ -83,13 +83,13 @@ export class StreamRelay {
     for (;;) {
       const end = this.#splitter.findEnd(chunk, start);
       if (end < 0) break;
-      const isFirstHeld = this.#partial.length > 0;
-      const held = this.#partial;
-      const event = isFirstHeld ? this.#takeHeld(chunk.subarray(0, end)) : chunk.subarray(start, end);
+      const isContinued = this.#partial.length > 0;
+      const earlier = this.#partial;
+      const event = isContinued ? this.#takePartial(chunk.subarray(0, end)) : chunk.subarray(start, end);
       const shown = this.#show(event);
       this.#wasPassed = shown !== "withhold";
       if (shown === "pass") {
-        if (isFirstHeld) out.push(...held);
+        if (isContinued) out.push(...earlier);
       } else {
         if (start > passFrom) out.push(chunk.subarray(passFrom, start));
         if (shown !== "withhold") out.push(shown);
@@ -98,18 +98,18 @@ export class StreamRelay {
       start = end;
     }
     if (start > passFrom) out.push(chunk.subarray(passFrom, start));
-    if (start < chunk.length) this.#hold(chunk.subarray(start));
+    if (start < chunk.length) this.#bufferPartial(chunk.subarray(start));
   }
 
-  #hold(bytes: Buffer): void {
+  #bufferPartial(bytes: Buffer): void {
     this.#partial.push(bytes);
     this.#partialBytes += bytes.length;
     if (this.#partialBytes <= eventBytesMax) return;
     this.#isTooLong = true;
-    this.#takeHeld();
+    this.#takePartial();
   }
 
-  #takeHeld(last?: Buffer): Buffer {
+  #takePartial(last?: Buffer): Buffer {
     const all = last === undefined ? this.#partial : [...this.#partial, last];
     this.#partial = [];
     this.#partialBytes = 0;

@@ -1,8 +1,8 @@
 import { tokens } from "palimpsest/internal/schema/brand";
 import { describe, expect, it } from "vitest";
-import { growInput, joinUsage, usageChange } from "./usage.ts";
+import { addInputTokens, joinUsage, usageChange } from "./usage.ts";
 
-describe("growInput", () => {
+describe("addInputTokens", () => {
   it.each([
     {
       name: "counts tokens as read from the cache if the request used it",
@@ -63,7 +63,7 @@ describe("growInput", () => {
       },
     },
   ])("$name (anthropic)", ({ usage, more, grown }) => {
-    expect(growInput("anthropic", usage, more)).toEqual(grown);
+    expect(addInputTokens("anthropic", usage, more)).toEqual(grown);
   });
 
   it.each([
@@ -76,14 +76,14 @@ describe("growInput", () => {
       [output]: 20,
       total_tokens: all + 20,
     });
-    expect(growInput(provider, usage(100, 64), 900)).toEqual(usage(1_000, 964));
-    expect(growInput(provider, usage(100, 0), 900)).toEqual(usage(1_000, 0));
-    expect(growInput(provider, usage(100, 64), -80)).toEqual(usage(20, 0));
+    expect(addInputTokens(provider, usage(100, 64), 900)).toEqual(usage(1_000, 964));
+    expect(addInputTokens(provider, usage(100, 0), 900)).toEqual(usage(1_000, 0));
+    expect(addInputTokens(provider, usage(100, 64), -80)).toEqual(usage(20, 0));
   });
 
   it("returns the same object if nothing is added", () => {
     const usage = { input_tokens: 1, output_tokens: 2 };
-    expect(growInput("anthropic", usage, 0)).toBe(usage);
+    expect(addInputTokens("anthropic", usage, 0)).toBe(usage);
   });
 });
 
@@ -107,7 +107,7 @@ describe("usageChange", () => {
   it("asks for the tokens each time, since a continued reply has another request", () => {
     let more = tokens(5);
     const change = usageChange("anthropic", {
-      report: { kind: "sent", moreTokens: () => more },
+      report: { kind: "sent", omittedTokens: () => more },
       writeDetails: "kept",
     });
     expect(change?.({ input_tokens: 1 })).toEqual({ input_tokens: 6 });

@@ -3,12 +3,12 @@ import { field, isArray, isObject, type Json, type JsonObject, textField } from 
 
 /**
  * Which usage the client sees. `used`: what the upstream reports. `sent`: what the client's original request would have used,
- * so that its compaction agrees with its own token count; `moreTokens` is the difference to what went upstream.
+ * so that its compaction agrees with its own token count; `omittedTokens` is the difference to what went upstream.
  */
 export type UsageReport =
   | { readonly kind: "used" }
   /** A function, since the request behind a continued reply is another one. `usedTokens`: what went upstream. */
-  | { readonly kind: "sent"; readonly moreTokens: (usedTokens: number) => number };
+  | { readonly kind: "sent"; readonly omittedTokens: (usedTokens: number) => number };
 
 interface UsageChangeInput {
   readonly report: UsageReport;
@@ -25,15 +25,17 @@ export function usageChange(
   return (usage) => {
     const passed = writeDetails === "kept" ? usage : dropWriteDetails(usage);
     const used = report.kind === "used" ? undefined : countInput(provider, usage);
-    return report.kind === "used" || used === undefined ? passed : growInput(provider, passed, report.moreTokens(used));
+    return report.kind === "used" || used === undefined
+      ? passed
+      : addInputTokens(provider, passed, report.omittedTokens(used));
   };
 }
 
 /** Tokens of the request. Undefined if the usage does not say. */
 function countInput(provider: Provider, usage: JsonObject): number | undefined {
-  if (provider !== "anthropic") return count(usage, openaiKeys[provider].input);
+  if (provider !== "anthropic") return readCount(usage, openaiKeys[provider].input);
   const keys = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
-  const [plain, ...cached] = keys.map((key) => count(usage, key));
+  const [plain, ...cached] = keys.map((key) => readCount(usage, key));
   return plain === undefined ? undefined : cached.reduce<number>((sum, one) => sum + (one ?? 0), plain);
 }
 
@@ -53,24 +55,24 @@ function dropWriteDetails(usage: JsonObject): JsonObject {
  * request would have read them there and clients compute costs from these fields; otherwise as plain input. A usage without
  * an input side stays unchanged.
  */
-export function growInput(provider: Provider, usage: JsonObject, more: number): JsonObject {
+export function addInputTokens(provider: Provider, usage: JsonObject, more: number): JsonObject {
   if (more === 0) return usage;
-  return provider === "anthropic" ? growMessagesInput(usage, more) : growOpenaiInput(provider, usage, more);
+  return provider === "anthropic" ? addMessagesInput(usage, more) : addOpenaiInput(provider, usage, more);
 }
 
 /** Clients add up `input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens`, of the usage or its last iteration. */
-function growMessagesInput(usage: JsonObject, more: number): JsonObject {
+function addMessagesInput(usage: JsonObject, more: number): JsonObject {
   const iterations = field(usage, "iterations");
   return {
     ...usage,
-    ...growMessagesFields(usage, more),
-    ...(isArray(iterations) ? { iterations: growLastMessage(iterations, more) } : {}),
+    ...addMessagesFields(usage, more),
+    ...(isArray(iterations) ? { iterations: addToLastMessage(iterations, more) } : {}),
   };
 }
 
-function growMessagesFields(usage: JsonObject, more: number): JsonObject {
+function addMessagesFields(usage: JsonObject, more: number): JsonObject {
   const [plain, read, written] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"].map((key) =>
-    count(usage, key),
+    readCount(usage, key),
   );
   if (plain === undefined) return {};
   const usesCache = read !== undefined && read + (written ?? 0) > 0;
@@ -81,25 +83,25 @@ function growMessagesFields(usage: JsonObject, more: number): JsonObject {
 }
 
 /** The size of the context is the last iteration that is a message. */
-function growLastMessage(iterations: readonly Json[], more: number): readonly Json[] {
+function addToLastMessage(iterations: readonly Json[], more: number): readonly Json[] {
   const last = iterations.findLastIndex((entry) => isObject(entry) && textField(entry, "type") === "message");
   return iterations.map((entry, at) =>
-    at === last && isObject(entry) ? { ...entry, ...growMessagesFields(entry, more) } : entry,
+    at === last && isObject(entry) ? { ...entry, ...addMessagesFields(entry, more) } : entry,
   );
 }
 
 /** Here the input contains what was read from the cache. */
-function growOpenaiInput(provider: "openai-chat" | "openai-responses", usage: JsonObject, more: number): JsonObject {
+function addOpenaiInput(provider: "openai-chat" | "openai-responses", usage: JsonObject, more: number): JsonObject {
   const { input, details, total } = openaiKeys[provider];
-  const before = count(usage, input);
+  const before = readCount(usage, input);
   if (before === undefined) return usage;
   const after = Math.max(0, before + more);
   const grow = (object: JsonObject, key: string): JsonObject => {
-    const value = count(object, key);
+    const value = readCount(object, key);
     return value === undefined || value === 0 ? {} : { [key]: Math.min(after, Math.max(0, value + more)) };
   };
   const detailsField = field(usage, details);
-  const totalTokens = count(usage, total);
+  const totalTokens = readCount(usage, total);
   return {
     ...usage,
     ...grow(usage, "prompt_cache_hit_tokens"),
@@ -125,13 +127,13 @@ export function joinUsage(
     return joined;
   }
   const { input, output, total } = openaiKeys[provider];
-  const [inputTokens, outputTokens] = [count(joined, input), count(joined, output)];
-  if (count(joined, total) !== undefined && inputTokens !== undefined && outputTokens !== undefined)
+  const [inputTokens, outputTokens] = [readCount(joined, input), readCount(joined, output)];
+  if (readCount(joined, total) !== undefined && inputTokens !== undefined && outputTokens !== undefined)
     joined[total] = inputTokens + outputTokens;
   return joined;
 }
 
-const openaiKeys = {
+export const openaiKeys = {
   "openai-chat": {
     input: "prompt_tokens",
     details: "prompt_tokens_details",
@@ -160,7 +162,10 @@ function addCounts(one: Json | undefined, other: Json | undefined): Json | undef
   return Object.fromEntries(keys.map((key) => [key, addCounts(field(one, key), field(other, key)) ?? null]));
 }
 
-const count = (usage: JsonObject, key: string): number | undefined => {
+export const readCount = (usage: JsonObject, key: string): number | undefined => {
   const value = field(usage, key);
   return typeof value === "number" ? value : undefined;
 };
+
+export const withoutNulls = (usage: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));

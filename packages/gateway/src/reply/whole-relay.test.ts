@@ -2,7 +2,7 @@ import { providers } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { describe, expect, it } from "vitest";
 import { callPart, type SampleReply, sampleWhole, textPart } from "../../../../test/fixture/gateway-replies.ts";
-import { growInput } from "./usage.ts";
+import { addInputTokens } from "./usage.ts";
 import { WholeRelay } from "./whole-relay.ts";
 
 const recall = callPart("call_1", "palimpsest_recall", { query: "port" });
@@ -55,7 +55,7 @@ describe.each(providers)("a whole reply of %s", (provider) => {
   });
 
   it("tells the usage of what the client sent", () => {
-    const usage = (used: JsonObject): JsonObject => growInput(provider, used, 1_000);
+    const usage = (used: JsonObject): JsonObject => addInputTokens(provider, used, 1_000);
     const { out } = new WholeRelay({ provider, gatewayTools, usage, onEvent: () => undefined }).take(
       encode(sampleWhole(provider, reply)),
     );

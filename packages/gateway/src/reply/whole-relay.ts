@@ -8,7 +8,7 @@ import {
   textField,
   tryParseJson,
 } from "palimpsest/internal/schema/json";
-import { objectField, type PartialCall, type RelayOptions, replyEnd, type ReplyEnd } from "./relay.ts";
+import { answeredReasons, objectField, type PartialCall, type RelayOptions, replyEnd, type ReplyEnd } from "./relay.ts";
 import { isClientCall, isGatewayCall, readCall, withoutGatewayTools } from "./responses-stream.ts";
 import { joinUsage } from "./usage.ts";
 
@@ -111,7 +111,7 @@ const anthropic: WholeFormat = {
       hasClientCall ||= isCall && !gatewayTools.has(name);
     }
     const reason = textField(reply, "stop_reason") ?? "tool_use";
-    const waits = calls.length > 0 && !hasClientCall && (reason === "tool_use" || reason === "end_turn");
+    const waits = calls.length > 0 && !hasClientCall && answeredReasons.anthropic.has(reason);
     return { shown: calls.length === 0 ? reply : { ...reply, content }, calls, client: waits ? "waits" : "complete" };
   },
   join: (earlier, last) => joinLists("content", { earlier, last }),
@@ -159,7 +159,7 @@ const chat: WholeFormat = {
       hasClientCall ||= clientCalls.length > 0;
       if (!isObject(choice)) return choice;
       const finish = textField(choice, "finish_reason");
-      isCut ||= finish !== undefined && finish !== "tool_calls" && finish !== "stop";
+      isCut ||= finish !== undefined && !answeredReasons["openai-chat"].has(finish);
       const { tool_calls: _, ...rest } = message;
       return { ...choice, message: { ...rest, ...(clientCalls.length === 0 ? {} : { tool_calls: clientCalls }) } };
     });

@@ -43,8 +43,13 @@ export const returnHeaders = (headers: IncomingHttpHeaders): Headers => pick(hea
 /** Adds values to the `anthropic-beta` header. */
 export function addBetas(headers: Headers, betas: readonly string[]): Headers {
   if (betas.length === 0) return headers;
-  const given = [headers["anthropic-beta"] ?? []].flat().flatMap((value) => value.split(",").map((one) => one.trim()));
-  return { ...headers, "anthropic-beta": [...new Set([...given, ...betas])].filter((one) => one !== "").join(",") };
+  return { ...headers, "anthropic-beta": [...new Set([...readBetas(headers), ...betas])].join(",") };
+}
+
+/** The values of the `anthropic-beta` header. */
+export function readBetas({ "anthropic-beta": betas = [] }: IncomingHttpHeaders): readonly string[] {
+  const values = [betas].flat().flatMap((value) => value.split(","));
+  return values.map((value) => value.trim()).filter((value) => value !== "");
 }
 
 /** Whether a reply comes event by event. */

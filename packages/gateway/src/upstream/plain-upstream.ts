@@ -2,7 +2,7 @@ import { pipeline, Readable, type Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from "node:zlib";
 import type { Upstream, UpstreamReply } from "./upstream.ts";
 
-/** For those who read replies: they are asked for as they are, and one that is compressed all the same is decompressed. */
+/** Asks for replies that are not compressed, and decompresses one that is compressed all the same. */
 export const plainUpstream = (upstream: Upstream): Upstream => ({
   send: async (request) => {
     const headers = { ...request.headers, "accept-encoding": "identity" };
@@ -11,7 +11,7 @@ export const plainUpstream = (upstream: Upstream): Upstream => ({
   },
 });
 
-/** As it came, if it can't be decoded. */
+/** Returns the reply as it came if it can't be decoded. */
 function decodeReply(reply: UpstreamReply): UpstreamReply {
   const { "content-encoding": encodings = "", "content-length": _length, ...headers } = reply.headers;
   const names = String(encodings)
@@ -39,7 +39,7 @@ const decoderByName: ReadonlyMap<string, CreateDecoder> = new Map<string, Create
   ["zstd", () => createZstdDecompress()],
 ]);
 
-/** Event by event, as the server has flushed them. One that breaks off throws, like the body itself. */
+/** Yields events as the server flushed them. If the body breaks off, this throws like the body itself. */
 async function* decode(body: AsyncIterable<Uint8Array>, create: CreateDecoder): AsyncGenerator<Uint8Array, void> {
   const chunks = body[Symbol.asyncIterator]();
   const first = await chunks.next();
