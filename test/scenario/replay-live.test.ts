@@ -39,9 +39,10 @@ const conversations = {
  * By how much a request may be larger or smaller in the replay than the provider counted it. What was recorded has its
  * recorded size but for the fit. Markers and summaries are not in the recording, so that they are estimated. The engine
  * adds a margin to what was not counted yet, which a replay does not know. So an edit may come a round apart if a
- * threshold lies in between; here none does.
+ * threshold lies in between; here none does. Ids and temporary paths differ from run to run, and with them the errors: 560 to
+ * 730 tokens behind an edit were seen.
  */
-const [recordedErrorTokensMax, editedErrorTokensMax] = [100, 600];
+const [recordedErrorTokensMax, editedErrorTokensMax] = [100, 1_000];
 
 /** The library takes no notes and has no working state to restore; a replay waits for no summary that is being prepared. */
 const asInLibrary = ({ summary, ...policy }: Policy): Policy => ({

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { access, constants as modes } from "node:fs/promises";
+import { access, constants as modes, stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { delimiter, join, resolve as resolvePath } from "node:path";
 import process from "node:process";
@@ -16,20 +16,25 @@ export interface ClientProcess {
 /** The terminal sends Ctrl-C to both programs; the client decides what to do with it. */
 const ignore = (): void => undefined;
 
-/** Undefined if the program is on the PATH. To be asked before a gateway is started for it. */
+/**
+ * Undefined if the program can be started, as far as the PATH tells. To be asked before a gateway is started for it. Without a
+ * PATH the system has one of its own, and Windows adds endings to a name: then only the start tells.
+ */
 export async function checkProgram({ env, cwd }: CommandContext, program: string): Promise<Failure | undefined> {
-  for (const folder of (env["PATH"] ?? "").split(delimiter)) {
-    const path = join(resolvePath(cwd, folder), program);
-    if (await isExecutable(path)) return undefined;
-  }
+  const folders = env["PATH"]?.split(delimiter);
+  if (folders === undefined || process.platform === "win32") return undefined;
+  for (const folder of folders) if (await isExecutable(join(resolvePath(cwd, folder), program))) return undefined;
   return notStarted(program, "it is not on the PATH");
 }
 
-const isExecutable = (path: string): Promise<boolean> =>
-  access(path, modes.X_OK).then(
-    () => true,
-    () => false,
-  );
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, modes.X_OK);
+    return (await stat(path)).isFile();
+  } catch {
+    return false;
+  }
+}
 
 const notStarted = (program: string, why: string): Failure =>
   failure({

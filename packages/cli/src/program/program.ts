@@ -87,7 +87,7 @@ export const program = group({
     }),
     deferCommand({
       name: "gateway",
-      summary: "serve between an existing agent and its model: set the agent's base URL to it",
+      summary: "run a proxy between an existing agent and its model; point the agent's base URL at it",
       load: async () => (await import("../command/gateway-command.ts")).gatewayCommand,
     }),
     deferCommand({

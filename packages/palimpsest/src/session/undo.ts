@@ -129,8 +129,9 @@ async function appendUndos(session: Session, plan: ReadyPlan, options: UndoOptio
 }
 
 /** The edit that counts again once the plan is carried out: the undo of its undo. Undefined if something is only undone. */
-function findRedone(path: readonly Entry[], { edits: [first] }: ReadyPlan): EditEntry | undefined {
-  let found = first;
+function findRedone(path: readonly Entry[], { edits }: ReadyPlan): EditEntry | undefined {
+  // What covers the edit in question is undone before it.
+  let found = edits.at(-1);
   let undos = 0;
   while (found !== undefined && isUndo(found)) {
     const target = found.edit.edit;
