@@ -1,4 +1,5 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
+import { gatewayToolNames } from "./gateway-tools.ts";
 import { guessedAdditionMs, refusedAdditionMs, refusedAdditionsMax } from "./limits.ts";
 
 /**
@@ -45,6 +46,10 @@ export class RefusedAdditions {
     return (this.#untilByKey.get(toKey(refused)) ?? 0) > this.#now();
   }
 
+  remove(refused: RefusedAddition): void {
+    this.#untilByKey.delete(toKey(refused));
+  }
+
   add(refused: RefusedAddition, sign: LeftOut["sign"]): void {
     const key = toKey(refused);
     this.#untilByKey.delete(key);
@@ -71,5 +76,5 @@ const nameByAddition: Readonly<Record<Addition, RegExp>> = {
   usage: /stream_options|include_usage/,
   "block-mark": /cache_control/,
   breakpoint: /prompt_cache_breakpoint/,
-  "gateway-tools": /(?:["'`]|\b(?:tool|function) )(?:recall|find_tools)\b/,
+  "gateway-tools": new RegExp(`(?:["'\`]|\\b(?:tool|function) )(?:${gatewayToolNames.join("|")})\\b`),
 };

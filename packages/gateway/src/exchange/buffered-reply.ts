@@ -57,7 +57,11 @@ async function* brokenBody(chunks: readonly Uint8Array[], error: unknown): Async
 }
 
 /** Whether a request was refused for its content or its sender, and not for the state of the upstream. */
-export const isRefused = ({ status }: Pick<UpstreamReply, "status">): boolean => status >= 400 && status < 500;
+export const isRefused = ({ status }: Pick<UpstreamReply, "status">): boolean =>
+  status >= 400 && status < 500 && !stateStatuses.has(status);
+
+/** A timeout, a conflict, too many requests: the same request may be accepted later. */
+const stateStatuses: ReadonlySet<number> = new Set([408, 409, 429]);
 
 export const isGood = ({ status }: Pick<UpstreamReply, "status">): boolean => status >= 200 && status < 300;
 

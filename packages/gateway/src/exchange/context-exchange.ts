@@ -109,6 +109,7 @@ async function findConversation(
   // If a client gives up and tries again at once, its new request may come before the end of its connection.
   await wait(closeMsMax);
   await setImmediate();
+  if (request.signal.aborted) return undefined;
   return recognise(deps, request, (input) => deps.conversations.find(input));
 }
 

@@ -4,6 +4,7 @@ import type { Conversations, MatchedRequest } from "../conversation/conversation
 import { isStream } from "../upstream/headers.ts";
 import { isGood } from "./buffered-reply.ts";
 import type { ClientReply, ClientRequest } from "./exchange.ts";
+import { wholeReplyBytesMax } from "./limits.ts";
 
 /**
  * Reads what the client gets, and settles before the client has all of it: its next request may come before the reply has
@@ -15,7 +16,8 @@ export class ObservedReply implements ClientReply {
   readonly #provider: Provider;
   readonly #settle: (reply: ReadReply) => Promise<void>;
   readonly #chunks: Uint8Array[] = [];
-  #form: "stream" | "whole" | "error" = "error";
+  #bytes = 0;
+  #form: "stream" | "whole" | "unread" = "unread";
   #isSettled = false;
 
   constructor(
@@ -33,13 +35,18 @@ export class ObservedReply implements ClientReply {
   }
 
   head(status: number, headers: Record<string, string | string[]>): void {
-    this.#form = !isGood({ status }) ? "error" : isStream(headers) ? "stream" : "whole";
+    this.#form = !isGood({ status }) ? "unread" : isStream(headers) ? "stream" : "whole";
     this.#reply.head(status, headers);
   }
 
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#form === "whole") {
       this.#chunks.push(bytes);
+      this.#bytes += bytes.byteLength;
+      if (this.#bytes <= wholeReplyBytesMax) return;
+      // Too large to be read: what was buffered passes, and the rest with it.
+      this.#form = "unread";
+      for (const chunk of this.#chunks.splice(0)) await this.#reply.write(chunk);
       return;
     }
     if (this.#form === "stream" && !this.#isSettled) await this.#take(this.#reader.take(bytes));

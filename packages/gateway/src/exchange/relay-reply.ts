@@ -171,13 +171,13 @@ class ReplyRelay {
   }
 
   #relayOptions(): RelayOptions {
-    const { deps, request, found, meter } = this.#exchange;
+    const { deps, request, meter } = this.#exchange;
     const { provider } = request;
     const report =
       deps.options().usage === "used"
         ? ({ kind: "used" } as const)
         : ({ kind: "sent", omittedTokens: (used: number) => meter.omittedTokens(used) } as const);
-    const writeDetails = found.open.conversation.mayAddBreakpoints(found.body) ? "dropped" : "kept";
+    const writeDetails = this.#first.additions.includes("breakpoint") ? "dropped" : "kept";
     return {
       provider,
       gatewayTools: this.#gatewayTools,
@@ -201,7 +201,11 @@ class ReplyRelay {
     const { request, found, reply, meter } = this.#exchange;
     meter.settle();
     if (isGood(outcome) && additions.includes("gateway-tools") && request.operation === "create")
-      found.open.conversation.leaveOut(found.body, { addition: "gateway-tools", sign: "named" });
+      found.open.conversation.leaveOut(found.body, {
+        addition: "gateway-tools",
+        // One large reply says little about the upstream; a compression that can't be decoded comes again.
+        sign: isReadable(outcome) ? "guessed" : "named",
+      });
     await passReply(outcome, reply);
   }
 

@@ -18,8 +18,26 @@ export interface SentRequest {
   readonly additions: readonly Addition[];
 }
 
-/** A request that is refused for what it contains is reduced and sent again. The last attempt is the original request. */
+/**
+ * A request that is refused for what it contains is reduced and sent again. The last attempt is the original request.
+ *
+ * An error that names an addition may mean what the client wrote. Only if the request without it is accepted, the addition
+ * stays left out of other requests.
+ */
 export async function sendPrepared(exchange: RunningExchange, first: PreparedBody): Promise<SentRequest> {
+  const { body, open } = exchange.found;
+  const leftOut = new Set<Addition>();
+  const sent = await sendWithFallbacks(exchange, { first, leftOut });
+  const isAccepted = sent.sentAs === "prepared" && sent.outcome.kind === "reply" && isGood(sent.outcome);
+  if (!isAccepted) for (const addition of leftOut) open.conversation.addAgain(body, addition);
+  return sent;
+}
+
+/** `leftOut` gets the additions that errors named. None is left out twice, so this ends. */
+async function sendWithFallbacks(
+  exchange: RunningExchange,
+  { first, leftOut }: { readonly first: PreparedBody; readonly leftOut: Set<Addition> },
+): Promise<SentRequest> {
   const { body, open } = exchange.found;
   const { conversation } = open;
   let prepared = first;
@@ -31,12 +49,17 @@ export async function sendPrepared(exchange: RunningExchange, first: PreparedBod
     const refused = { ...sent, outcome: reply };
     if (bytes === undefined) return refused;
     const error = bytes.toString("utf8");
-    const named = findNamed(error, prepared.additions);
+    const named = findNamed(
+      error,
+      prepared.additions.filter((one) => !leftOut.has(one)),
+    );
     if (named === undefined && (status === 422 || isMistake(exchange, { status, error, prepared }))) return refused;
     const isOriginal = prepared.changes.length === 0 && prepared.betas.length === 0;
     try {
-      if (named !== undefined) conversation.leaveOut(body, { addition: named, sign: "named" });
-      else {
+      if (named !== undefined) {
+        leftOut.add(named);
+        conversation.leaveOut(body, { addition: named, sign: "named" });
+      } else {
         const refusal = { status, body: tryParseJson(error) ?? error };
         const canRetry =
           tries < refusalRetriesMax && (await exchange.inTime(() => conversation.refused(body, refusal)));
