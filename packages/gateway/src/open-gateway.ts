@@ -8,7 +8,7 @@ import { locateProject } from "palimpsest/internal/store/files/project";
 import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store";
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { type ConversationOwner, Conversations } from "./conversation/conversations.ts";
-import type { ReductionOptions } from "./conversation/gateway-conversation.ts";
+import type { ReductionOptions } from "./conversation/conversation-context.ts";
 import { conversationsPath, historyLogPath } from "./conversation/forget-sessions.ts";
 import { HistoryLog } from "./conversation/history-log.ts";
 import { ToolUsageLog } from "./conversation/tool-usage-log.ts";

@@ -22,6 +22,12 @@ export const logDelayMs = 100;
 /** Conversations with the same headers among which the one of a new body is guessed. A wrong guess costs time only. */
 export const guessesMax = 4;
 
+/** Sets of headers for which they are remembered: about as many as there are clients. */
+export const guessKeysMax = 20_000;
+
+/** Rows that the status shows. */
+export const rowsMax = 20_000;
+
 /** Bytes at the beginning of a body by which its conversation is guessed. */
 export const guessBytes = 4_096;
 
