@@ -93,7 +93,7 @@ export const usedToolsMax = 1_000;
 export const deferredConversationsMax = 20_000;
 
 /** Lines appended to tools.jsonl before it is rewritten: about 1 MB, read in milliseconds at a start. */
-export const toolBookLinesSpare = 5_000;
+export const toolUsageLinesSpare = 5_000;
 
 /** How long an addition is left out that an upstream refused by its name: servers change seldom, and a try costs one request. */
 export const refusedAdditionMs = 24 * 3_600_000;
