@@ -127,7 +127,7 @@ export class ConversationContext<P extends Provider> {
     const [context, known] = [await opened, this.#fixed];
     if (known === undefined) return context;
     if (fixed.model !== known.model) await context.setModel(fixed.model);
-    if (!isSameSystem(fixed, known)) await context.setSystem(readSystem(fixed.system, fixed.lead));
+    if (!isSameSystem(fixed, known)) await context.setSystem(readSystem(fixed.system, fixed.preamble));
     if (!isSameTools(fixed, known)) await context.setTools(this.#tools.options(fixed));
     return context;
   }
@@ -153,7 +153,7 @@ export class ConversationContext<P extends Provider> {
     const options: ContextOptions<P> = {
       provider,
       model: fixed.model,
-      system: readSystem(fixed.system, fixed.lead),
+      system: readSystem(fixed.system, fixed.preamble),
       tools: this.#tools.options(fixed),
       hiddenTools: hiddenTools(fixed),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
@@ -182,12 +182,12 @@ export class ConversationContext<P extends Provider> {
   }
 }
 
-function readFixedPart({ systemField }: WireFormat, body: RequestBody, { lead }: ClientList): FixedPart {
+function readFixedPart({ systemField }: WireFormat, body: RequestBody, { preamble }: ClientList): FixedPart {
   const model = body.field("model");
   return {
     model: typeof model === "string" ? model : "",
     system: systemField === undefined ? undefined : body.field(systemField),
-    lead: lead.map(({ value }) => value),
+    preamble: preamble.map(({ value }) => value),
     tools: body.field("tools"),
   };
 }

@@ -25,7 +25,7 @@ export interface ConversationOwner {
 }
 
 export interface ConversationsDeps {
-  readonly openStore: (place: ConversationOwner) => Store;
+  readonly openStore: (owner: ConversationOwner) => Store;
   readonly reduction: () => ReductionOptions;
   readonly log: ConversationLog;
   /** Absent: no tools are deferred. */
@@ -119,7 +119,7 @@ export class Conversations implements GatewayState {
     const model = body.field("model");
     active.row.model = typeof model === "string" ? model : "";
     active.newest = { body, digests };
-    const listDigest = digests.lists.at(-1) ?? "";
+    const listDigest = digests.prefixDigests.at(-1) ?? "";
     this.#deps.log.note(id, { list: listDigest, tail: ownMessages(digests), system: scope.system });
     this.#reader.remember(input, id);
     return { open: active, body, previous, listDigest, signal: input.signal, begun };
@@ -134,8 +134,8 @@ export class Conversations implements GatewayState {
     const id = read === undefined ? undefined : this.#deps.log.index.findNewest(read.scope, read.digests);
     const { newest, conversation } = this.#active.get(id ?? "") ?? {};
     if (read === undefined || newest === undefined || conversation?.body !== newest.body) return undefined;
-    const { lists } = newest.digests;
-    return read.digests.lists[lists.length - 1] === lists.at(-1) ? conversation.count(read.body) : undefined;
+    const known = newest.digests.prefixDigests;
+    return read.digests.prefixDigests[known.length - 1] === known.at(-1) ? conversation.count(read.body) : undefined;
   }
 
   /** Newest first. */

@@ -58,10 +58,10 @@ export class RequestReader {
     const body = RequestBody.read(bytes, { list: format.list, previous });
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const list = readClientList(format, body);
-    const lead = list.lead.map(({ value }) => value);
-    const { client, ...identity } = readIdentity({ headers, field: (name) => body.field(name), lead });
+    const preamble = list.preamble.map(({ value }) => value);
+    const { client, ...identity } = readIdentity({ headers, field: (name) => body.field(name), preamble });
     const { systemField } = format;
-    const system = readSystem(systemField === undefined ? undefined : body.field(systemField), lead);
+    const system = readSystem(systemField === undefined ? undefined : body.field(systemField), preamble);
     const digests = this.digesters[provider].digest(
       list.elements.map(({ value }) => value),
       { known: earlier?.digests, unchanged: previous === undefined ? 0 : list.unchanged },
