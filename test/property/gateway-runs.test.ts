@@ -22,7 +22,7 @@ const scope: ConversationScope = {
 const digester = new ListDigester("anthropic");
 const digest = (words: readonly string[]): ListDigests =>
   digester.digest(words.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content })));
-const digestLast = (words: readonly string[]): string => digest(words).lists.at(-1) ?? "";
+const digestLast = (words: readonly string[]): string => digest(words).prefixDigests.at(-1) ?? "";
 
 /** One run of a script whose user always says the same. */
 interface Run {
@@ -55,8 +55,8 @@ class Client {
       this.#index.put({ id, scope: scopeName(scope), tools: toolsName(scope), lists: [], tail: [] });
     if (this.runs.some(({ asked }) => asked === id)) this.wrong.push(`${id} is asked already`);
     const earlier = this.#listsById.get(id) ?? [];
-    if (earlier.some((list) => !digests.lists.includes(list))) this.wrong.push(`${id} is of another run`);
-    const list = digests.lists.at(-1) ?? "";
+    if (earlier.some((list) => !digests.prefixDigests.includes(list))) this.wrong.push(`${id} is of another run`);
+    const list = digests.prefixDigests.at(-1) ?? "";
     this.#listsById.set(id, [...earlier, list]);
     this.#index.addList(id, list);
     this.#readReplies.delete(id);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BodyElement } from "../../packages/gateway/src/body/body-element.ts";
-import { commonLength } from "../../packages/gateway/src/body/common-length.ts";
+import { commonLength } from "../../packages/gateway/src/body/object-layout.ts";
 import { type ListName, RequestBody } from "../../packages/gateway/src/body/request-body.ts";
 import { writeBody, writeElement } from "../../packages/gateway/src/body/write-body.ts";
 import {
@@ -100,7 +100,7 @@ describe("RequestBody.read", () => {
     );
   });
 
-  it("finds the same places with a previous body as without", () => {
+  it("finds the same ranges with a previous body as without", () => {
     fc.assert(
       fc.property(bodyText, edits, list, (text, changes, name) => {
         const previous = RequestBody.read(Buffer.from(text), { list: name });
@@ -109,7 +109,7 @@ describe("RequestBody.read", () => {
           RequestBody.read(bytes, { list: name, previous }),
           RequestBody.read(bytes, { list: name }),
         ];
-        expect(JSON.stringify(one?.places, withoutSame)).toBe(JSON.stringify(other?.places, withoutSame));
+        expect(JSON.stringify(one?.layout, withoutSame)).toBe(JSON.stringify(other?.layout, withoutSame));
       }),
       parametersFor({ quick: 500, long: 50_000 }),
     );
@@ -126,15 +126,15 @@ function expectShared(read: RequestBody, previous: RequestBody | undefined): voi
     expect(element.value).toBe(before[index]?.value);
   if (previous === undefined) return;
   for (const name of read.fieldNames) {
-    const [now, then] = [placeBytes(read, name), placeBytes(previous, name)];
+    const [now, then] = [fieldBytes(read, name), fieldBytes(previous, name)];
     if (then !== undefined && now?.equals(then) === true)
       expect(Object.is(read.field(name), previous.field(name))).toBe(true);
   }
 }
 
-function placeBytes({ bytes, places }: RequestBody, name: string): Buffer | undefined {
-  const place = places.members.findLast((member) => member.name === name);
-  return place === undefined ? undefined : bytes.subarray(place.start, place.end);
+function fieldBytes({ bytes, layout }: RequestBody, name: string): Buffer | undefined {
+  const range = layout.members.findLast((member) => member.name === name);
+  return range === undefined ? undefined : bytes.subarray(range.start, range.end);
 }
 
 const fieldChanges = fc.dictionary(
@@ -142,7 +142,7 @@ const fieldChanges = fc.dictionary(
   fc.option(fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>, { nil: undefined }),
   { maxKeys: 3 },
 );
-/** An element by its place in this body or the other one, or a new one. */
+/** An element by its index in this body or the other one, or a new one. */
 const item = fc.oneof(fc.record({ from: fc.constantFrom("own", "other"), index: fc.nat(5) }), elementText);
 
 describe("writeBody", () => {
@@ -216,7 +216,7 @@ describe("writeBody", () => {
   });
 });
 
-it("commonLength is the place of the first difference", () => {
+it("commonLength is the offset of the first difference", () => {
   fc.assert(
     fc.property(fc.nat(200_000), fc.nat(200_000), fc.nat(9), fc.nat(9), (length, at, start, otherStart) => {
       const bytes = Buffer.alloc(length, "some text");

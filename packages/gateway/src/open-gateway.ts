@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Store } from "palimpsest/internal/ports/store";
 import { millis } from "palimpsest/internal/schema/brand";
@@ -8,7 +7,7 @@ import { locateProject } from "palimpsest/internal/store/files/project";
 import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store";
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { type ConversationOwner, Conversations } from "./conversation/conversations.ts";
-import type { ReductionOptions } from "./conversation/gateway-conversation.ts";
+import type { ReductionOptions } from "./conversation/conversation-context.ts";
 import { conversationsPath, historyLogPath } from "./conversation/forget-sessions.ts";
 import { HistoryLog } from "./conversation/history-log.ts";
 import { ToolUsageLog } from "./conversation/tool-usage-log.ts";
@@ -32,7 +31,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
   if (logs.kind === "failed") return logs;
   const conversations = new Conversations({
     ...logs,
-    openStore: (place) => openProjectStore({ home, cwd, place }),
+    openStore: (owner) => openProjectStore({ home, cwd, owner }),
     reduction: () => readReduction(context()),
     now,
   });
@@ -104,11 +103,11 @@ const readReduction = ({
 interface StoreInput {
   readonly home: string;
   readonly cwd: string;
-  readonly place: ConversationOwner;
+  readonly owner: ConversationOwner;
 }
 
 /** The user of this machine has the sessions of each project where all commands find them; other users have folders of their own. */
-function openProjectStore({ home, cwd, place: { user, project } }: StoreInput): Store {
+function openProjectStore({ home, cwd, owner: { user, project } }: StoreInput): Store {
   const deps = { now: () => millis(Date.now()), uuid: randomUUID };
   return {
     open: async () => {

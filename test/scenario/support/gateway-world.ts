@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { Conversations } from "../../../packages/gateway/src/conversation/conversations.ts";
 import { ConversationLog } from "../../../packages/gateway/src/conversation/conversation-log.ts";
-import type { ReductionOptions } from "../../../packages/gateway/src/conversation/gateway-conversation.ts";
+import type { ReductionOptions } from "../../../packages/gateway/src/conversation/conversation-context.ts";
 import { HistoryLog } from "../../../packages/gateway/src/conversation/history-log.ts";
 import { ToolUsageLog } from "../../../packages/gateway/src/conversation/tool-usage-log.ts";
 import { contextExchange } from "../../../packages/gateway/src/exchange/context-exchange.ts";

@@ -5,15 +5,15 @@ import { scanObject, type ObjectLayout, type Span } from "./object-layout.ts";
 interface ElementFacts {
   value?: JsonObject;
   /** Relative to the element's start. */
-  places?: ObjectLayout;
+  layout?: ObjectLayout;
 }
 
 /**
- * One element of a request's list: a message, or an item of the Responses API. It holds its place in the bytes of its own
+ * One element of a request's list: a message, or an item of the Responses API. It holds its range in the bytes of its own
  * body, so that it keeps no earlier body alive; what is computed from the bytes is computed once and shared.
  */
 export class BodyElement implements Span {
-  /** The bytes in which `start` and `end` are places. */
+  /** The bytes in which `start` and `end` are offsets. */
   readonly source: Buffer;
   readonly start: number;
   readonly end: number;
@@ -23,13 +23,13 @@ export class BodyElement implements Span {
 
   constructor(
     source: Buffer,
-    place: Span & { readonly index: number; /** Has the same bytes. */ readonly same?: BodyElement | undefined },
+    range: Span & { readonly index: number; /** Has the same bytes. */ readonly same?: BodyElement | undefined },
   ) {
     this.source = source;
-    this.start = place.start;
-    this.end = place.end;
-    this.index = place.index;
-    this.#facts = place.same === undefined ? {} : place.same.#facts;
+    this.start = range.start;
+    this.end = range.end;
+    this.index = range.index;
+    this.#facts = range.same === undefined ? {} : range.same.#facts;
   }
 
   get bytes(): Buffer {
@@ -41,14 +41,14 @@ export class BodyElement implements Span {
   }
 
   /** Where its members and the parts of its `content` are, relative to its start. */
-  get places(): ObjectLayout {
-    return (this.#facts.places ??= this.#scanObject());
+  get layout(): ObjectLayout {
+    return (this.#facts.layout ??= this.#scanObject());
   }
 
   /** The bytes of the parts of its `content`, if that is a list of objects. */
   get parts(): readonly Buffer[] | undefined {
     const bytes = this.bytes;
-    return this.places.list?.elements.map(({ start, end }) => bytes.subarray(start, end));
+    return this.layout.list?.elements.map(({ start, end }) => bytes.subarray(start, end));
   }
 
   #parse(): JsonObject {
@@ -58,9 +58,9 @@ export class BodyElement implements Span {
   }
 
   #scanObject(): ObjectLayout {
-    const places = scanObject(this.bytes, { list: contentName });
-    if (places === undefined) throw new Error("the bytes of an element were changed after they were read");
-    return places;
+    const layout = scanObject(this.bytes, { list: contentName });
+    if (layout === undefined) throw new Error("the bytes of an element were changed after they were read");
+    return layout;
   }
 }
 

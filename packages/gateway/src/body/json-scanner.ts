@@ -21,7 +21,7 @@ export class JsonScanner {
     this.#bytes = bytes;
   }
 
-  /** `at` is the first byte of a value. Returns the place after it. */
+  /** `at` is the first byte of a value. Returns the offset after it. */
   skipValue(at: number): number {
     const bytes = this.#bytes;
     const closers = this.#closers;

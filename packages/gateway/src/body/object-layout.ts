@@ -1,5 +1,4 @@
 import { parseJson } from "palimpsest/internal/schema/json";
-import { commonLength } from "./common-length.ts";
 import {
   closeBrace,
   closeBracket,
@@ -13,14 +12,15 @@ import {
   skipSpace,
   skipString,
 } from "./json-scanner.ts";
+import { comparedBytes, comparedBytesMin } from "./limits.ts";
 
-/** A place in the bytes: from `start` to before `end`. */
+/** A range of bytes: from `start` to before `end`. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** The place of a value. */
+/** The range of a value. */
 export interface ValueRange extends Span {
   /** Its bytes equal those of the value with the same name or index in the previous object. */
   readonly isSame: boolean;
@@ -39,9 +39,9 @@ export interface ObjectLayout extends Span {
   readonly list: { readonly member: MemberRange; readonly elements: readonly ValueRange[] } | undefined;
 }
 
-export interface KnownObject {
+export interface PreviousObject {
   readonly bytes: Buffer;
-  readonly places: ObjectLayout;
+  readonly layout: ObjectLayout;
 }
 
 /**
@@ -54,65 +54,65 @@ export interface KnownObject {
  */
 export function scanObject(
   bytes: Buffer,
-  options: { readonly list: string; readonly previous?: KnownObject | undefined },
+  options: { readonly list: string; readonly previous?: PreviousObject | undefined },
 ): ObjectLayout | undefined {
-  return new PlaceFinder(bytes, options).find();
+  return new LayoutScanner(bytes, options).scan();
 }
 
 /** The elements of the list that the bytes are: any values. The bytes must be valid. */
-export function findListPlaces(bytes: Buffer): readonly Span[] {
+export function scanList(bytes: Buffer): readonly Span[] {
   const scanner = new JsonScanner(bytes);
-  const places: Span[] = [];
+  const ranges: Span[] = [];
   let start = skipSpace(bytes, 1);
   while (start < bytes.length && bytes[start] !== closeBracket) {
     const end = scanner.skipValue(start);
     if (end === invalid) throw new Error("the bytes of a list were changed after they were read");
-    places.push({ start, end });
+    ranges.push({ start, end });
     start = skipSpace(bytes, end);
     if (bytes[start] === comma) start = skipSpace(bytes, start + 1);
   }
-  return places;
+  return ranges;
 }
 
-class PlaceFinder {
+class LayoutScanner {
   readonly #bytes: Buffer;
   readonly #scanner: JsonScanner;
   readonly #listName: string;
-  readonly #previous: KnownObject | undefined;
+  readonly #previous: PreviousObject | undefined;
   readonly #previousByName: ReadonlyMap<string, MemberRange>;
   readonly #members: MemberRange[] = [];
   #list: ObjectLayout["list"];
 
   constructor(
     bytes: Buffer,
-    { list, previous }: { readonly list: string; readonly previous?: KnownObject | undefined },
+    { list, previous }: { readonly list: string; readonly previous?: PreviousObject | undefined },
   ) {
     this.#bytes = bytes;
     this.#scanner = new JsonScanner(bytes);
     this.#listName = list;
     this.#previous = previous;
-    this.#previousByName = new Map(previous?.places.members.map((member) => [member.name, member]));
+    this.#previousByName = new Map(previous?.layout.members.map((member) => [member.name, member]));
   }
 
-  find(): ObjectLayout | undefined {
+  scan(): ObjectLayout | undefined {
     const bytes = this.#bytes;
     const start = skipSpace(bytes, 0);
     if (bytes[start] !== openBrace) return undefined;
     let at = skipSpace(bytes, start + 1);
-    if (bytes[at] !== closeBrace) at = this.#findMembers(at);
+    if (bytes[at] !== closeBrace) at = this.#scanMembers(at);
     if (at === invalid || bytes[at] !== closeBrace || skipSpace(bytes, at + 1) !== bytes.length) return undefined;
     return { start, end: at + 1, members: this.#members, list: this.#list };
   }
 
-  /** Returns the place at which no other member follows. */
-  #findMembers(at: number): number {
+  /** Returns the offset at which no other member follows. */
+  #scanMembers(at: number): number {
     const bytes = this.#bytes;
     for (;;) {
       const nameStart = at;
       const nameEnd = skipString(bytes, at);
       const start = nameEnd === invalid ? invalid : skipColon(bytes, nameEnd);
       if (start === invalid) return invalid;
-      const member = this.#findMember({ name: textAt(bytes, nameStart, nameEnd), nameStart, start });
+      const member = this.#scanMember({ name: textAt(bytes, nameStart, nameEnd), nameStart, start });
       if (member.end === invalid) return invalid;
       this.#members.push(member);
       at = skipSpace(bytes, member.end);
@@ -121,21 +121,21 @@ class PlaceFinder {
     }
   }
 
-  #findMember(begun: Omit<MemberRange, "end" | "isSame">): MemberRange {
-    const previous = this.#previousByName.get(begun.name);
-    if (begun.name === this.#listName) {
+  #scanMember(header: Omit<MemberRange, "end" | "isSame">): MemberRange {
+    const previous = this.#previousByName.get(header.name);
+    if (header.name === this.#listName) {
       this.#list = undefined;
-      const elements = this.#findElements(begun.start);
+      const elements = this.#scanElements(header.start);
       if (elements !== undefined) {
-        const member = { ...begun, end: elements.end, isSame: false };
-        this.#list = { member, elements: elements.places };
+        const member = { ...header, end: elements.end, isSame: false };
+        this.#list = { member, elements: elements.ranges };
         return member;
       }
     }
-    return { ...begun, ...this.#findValue(begun.start, previous) };
+    return { ...header, ...this.#scanValue(header.start, previous) };
   }
 
-  #findValue(start: number, previous: Span | undefined): ValueRange {
+  #scanValue(start: number, previous: Span | undefined): ValueRange {
     const isSame = previous !== undefined && this.#equals(start, previous);
     return { start, end: isSame ? start + previous.end - previous.start : this.#scanner.skipValue(start), isSame };
   }
@@ -153,41 +153,41 @@ class PlaceFinder {
   }
 
   /** The elements of a list, if it is one of objects. */
-  #findElements(start: number): { readonly places: readonly ValueRange[]; readonly end: number } | undefined {
+  #scanElements(start: number): { readonly ranges: readonly ValueRange[]; readonly end: number } | undefined {
     const bytes = this.#bytes;
     if (bytes[start] !== openBracket) return undefined;
-    const places = this.#sameElements(start);
-    const previous = this.#previous?.places.list?.elements;
-    let at = skipSpace(bytes, places.at(-1)?.end ?? start + 1);
+    const ranges = this.#sameElements(start);
+    const previous = this.#previous?.layout.list?.elements;
+    let at = skipSpace(bytes, ranges.at(-1)?.end ?? start + 1);
     for (;;) {
-      if (bytes[at] === closeBracket) return { places, end: at + 1 };
-      if (places.length > 0) {
+      if (bytes[at] === closeBracket) return { ranges, end: at + 1 };
+      if (ranges.length > 0) {
         if (bytes[at] !== comma) return undefined;
         at = skipSpace(bytes, at + 1);
       }
       if (bytes[at] !== openBrace) return undefined;
-      const element = this.#findValue(at, previous?.[places.length]);
+      const element = this.#scanValue(at, previous?.[ranges.length]);
       if (element.end === invalid) return undefined;
-      places.push(element);
+      ranges.push(element);
       at = skipSpace(bytes, element.end);
     }
   }
 
   /** The elements that lie in the bytes which both lists begin with: found without a look at each. */
   #sameElements(start: number): ValueRange[] {
-    const known = this.#previous;
-    const list = known?.places.list;
-    if (known === undefined || list === undefined) return [];
+    const previous = this.#previous;
+    const list = previous?.layout.list;
+    if (previous === undefined || list === undefined) return [];
     const { member, elements } = list;
-    const before = { bytes: known.bytes, start: member.start };
+    const before = { bytes: previous.bytes, start: member.start };
     const sameEnd = member.start + commonLength(before, { bytes: this.#bytes, start }, member.end - member.start);
     const shift = start - member.start;
-    const places: ValueRange[] = [];
+    const ranges: ValueRange[] = [];
     for (const element of elements) {
       if (element.end > sameEnd) break;
-      places.push({ start: element.start + shift, end: element.end + shift, isSame: true });
+      ranges.push({ start: element.start + shift, end: element.end + shift, isSame: true });
     }
-    return places;
+    return ranges;
   }
 }
 
@@ -196,4 +196,32 @@ function textAt(bytes: Buffer, start: number, end: number): string {
   const json = bytes.toString("utf8", start, end);
   const name = json.includes("\\") ? parseJson(json) : json.slice(1, -1);
   return typeof name === "string" ? name : "";
+}
+
+interface BytesFrom {
+  readonly bytes: Buffer;
+  readonly start: number;
+}
+
+/**
+ * How many bytes are equal from the two starts on, at most `max`. Compares blocks (the processor's fastest way, some 40 GB
+ * a second), then halves the block with the first difference.
+ */
+export function commonLength(one: BytesFrom, other: BytesFrom, max: number): number {
+  const end = Math.min(max, one.bytes.length - one.start, other.bytes.length - other.start);
+  let equal = 0;
+  let size = comparedBytes;
+  while (equal < end) {
+    const block = Math.min(size, end - equal);
+    if (block <= comparedBytesMin) {
+      const blockEnd = equal + block;
+      while (equal < blockEnd && one.bytes[one.start + equal] === other.bytes[other.start + equal]) equal += 1;
+      if (equal < blockEnd) break;
+      continue;
+    }
+    const [from, otherFrom] = [one.start + equal, other.start + equal];
+    if (one.bytes.compare(other.bytes, otherFrom, otherFrom + block, from, from + block) === 0) equal += block;
+    else size = Math.max(comparedBytesMin, block >> 1);
+  }
+  return equal;
 }

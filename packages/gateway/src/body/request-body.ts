@@ -7,7 +7,7 @@ import { scanObject, type MemberRange, type ObjectLayout } from "./object-layout
 export type ListName = "messages" | "input";
 
 interface Field {
-  readonly place: MemberRange;
+  readonly range: MemberRange;
   /** Shared with the field of the next body, if its bytes are the same. */
   readonly facts: { value?: Json };
 }
@@ -26,7 +26,7 @@ export class RequestBody {
   readonly elements: readonly BodyElement[];
   /** How many elements at the beginning have the same bytes as those of the previous body: their values are the same objects. */
   readonly unchanged: number;
-  readonly places: ObjectLayout;
+  readonly layout: ObjectLayout;
   readonly #fieldByName: ReadonlyMap<string, Field>;
 
   /** Undefined if the bytes are not a JSON object that has the list, with an object as each element. */
@@ -35,35 +35,35 @@ export class RequestBody {
     { list, previous }: { readonly list: ListName; readonly previous?: RequestBody | undefined },
   ): RequestBody | undefined {
     const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const known = previous?.list === list ? previous : undefined;
-    const places = scanObject(buffer, {
+    const comparable = previous?.list === list ? previous : undefined;
+    const layout = scanObject(buffer, {
       list,
-      previous: known === undefined ? undefined : { bytes: known.bytes, places: known.places },
+      previous: comparable === undefined ? undefined : { bytes: comparable.bytes, layout: comparable.layout },
     });
-    if (places === undefined) return undefined;
-    const elements = listElements(buffer, { list, places, previous: known });
+    if (layout === undefined) return undefined;
+    const elements = listElements(buffer, { list, layout, previous: comparable });
     return elements === undefined
       ? undefined
-      : new RequestBody({ bytes: buffer, list, places, elements, previous: known });
+      : new RequestBody({ bytes: buffer, list, layout, elements, previous: comparable });
   }
 
-  private constructor(found: {
+  private constructor(parts: {
     readonly bytes: Buffer;
     readonly list: ListName;
-    readonly places: ObjectLayout;
+    readonly layout: ObjectLayout;
     readonly elements: readonly BodyElement[];
     readonly previous: RequestBody | undefined;
   }) {
-    this.bytes = found.bytes;
-    this.list = found.list;
-    this.places = found.places;
-    this.elements = found.elements;
-    this.unchanged = countUnchanged(found.places, found.list);
-    const { previous } = found;
+    this.bytes = parts.bytes;
+    this.list = parts.list;
+    this.layout = parts.layout;
+    this.elements = parts.elements;
+    this.unchanged = countUnchanged(parts.layout, parts.list);
+    const { previous } = parts;
     this.#fieldByName = new Map(
-      found.places.members.map((place) => {
-        const same = place.isSame && previous !== undefined ? previous.#fieldByName.get(place.name) : undefined;
-        return [place.name, { place, facts: same?.facts ?? {} }];
+      parts.layout.members.map((range) => {
+        const same = range.isSame && previous !== undefined ? previous.#fieldByName.get(range.name) : undefined;
+        return [range.name, { range, facts: same?.facts ?? {} }];
       }),
     );
   }
@@ -77,41 +77,44 @@ export class RequestBody {
   field(name: string): Json | undefined {
     const field = this.#fieldByName.get(name);
     if (field === undefined) return undefined;
-    const { place, facts } = field;
-    if (place === this.places.list?.member) return (facts.value ??= this.elements.map(({ value }) => value));
+    const { range, facts } = field;
+    if (range === this.layout.list?.member) return (facts.value ??= this.elements.map(({ value }) => value));
     // Null is a value: `??=` would parse it each time, which costs nothing worth a flag.
-    return (facts.value ??= parseJson(this.bytes.toString("utf8", place.start, place.end)));
+    return (facts.value ??= parseJson(this.bytes.toString("utf8", range.start, range.end)));
   }
 
   /** The bytes of a field's value. */
   fieldBytes(name: string): Buffer | undefined {
-    const place = this.#fieldByName.get(name)?.place;
-    return place === undefined ? undefined : this.bytes.subarray(place.start, place.end);
+    const range = this.#fieldByName.get(name)?.range;
+    return range === undefined ? undefined : this.bytes.subarray(range.start, range.end);
   }
 }
 
 function listElements(
   buffer: Buffer,
-  found: { readonly list: ListName; readonly places: ObjectLayout; readonly previous: RequestBody | undefined },
+  {
+    list,
+    layout,
+    previous,
+  }: { readonly list: ListName; readonly layout: ObjectLayout; readonly previous: RequestBody | undefined },
 ): BodyElement[] | undefined {
-  const { list, places, previous } = found;
-  if (places.list !== undefined)
-    return places.list.elements.map(({ start, end, isSame }, index) => {
+  if (layout.list !== undefined)
+    return layout.list.elements.map(({ start, end, isSame }, index) => {
       const same = isSame ? previous?.elements[index] : undefined;
       return new BodyElement(buffer, { start, end, index, same });
     });
-  const place = places.members.findLast(({ name }) => name === list);
-  if (list !== "input" || place === undefined || buffer[place.start] !== quote) return undefined;
-  const same = place.isSame ? previous?.elements[0] : undefined;
-  const source = Buffer.concat([userMessageStart, buffer.subarray(place.start, place.end), userMessageEnd]);
+  const range = layout.members.findLast(({ name }) => name === list);
+  if (list !== "input" || range === undefined || buffer[range.start] !== quote) return undefined;
+  const same = range.isSame ? previous?.elements[0] : undefined;
+  const source = Buffer.concat([userMessageStart, buffer.subarray(range.start, range.end), userMessageEnd]);
   return [new BodyElement(source, { start: 0, end: source.length, index: 0, same })];
 }
 
 const [userMessageStart, userMessageEnd] = [Buffer.from('{"role":"user","content":'), Buffer.from("}")];
 
-function countUnchanged(places: ObjectLayout, list: ListName): number {
-  if (places.list === undefined) return places.members.findLast(({ name }) => name === list)?.isSame === true ? 1 : 0;
-  const { elements } = places.list;
+function countUnchanged(layout: ObjectLayout, list: ListName): number {
+  if (layout.list === undefined) return layout.members.findLast(({ name }) => name === list)?.isSame === true ? 1 : 0;
+  const { elements } = layout.list;
   const changed = elements.findIndex(({ isSame }) => !isSame);
   return changed === -1 ? elements.length : changed;
 }

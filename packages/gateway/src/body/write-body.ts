@@ -1,6 +1,6 @@
 import { isArray, isObject, type Json, type JsonObject, wellFormedJson } from "palimpsest/internal/schema/json";
 import { BodyElement, contentName } from "./body-element.ts";
-import { findListPlaces, scanObject, type ObjectLayout, type Span } from "./object-layout.ts";
+import { scanList, scanObject, type ObjectLayout, type Span } from "./object-layout.ts";
 import type { RequestBody } from "./request-body.ts";
 
 /** An element of this or another body, or the bytes of a new one. */
@@ -27,12 +27,12 @@ export function writeBody(
     readonly fields?: FieldChanges | undefined;
   },
 ): readonly Uint8Array[] {
-  const { bytes, places } = body;
+  const { bytes, layout } = body;
   const { list } = change;
   const isSameList = list?.length === body.elements.length && body.elements.every((one, index) => one === list[index]);
   const elements = isSameList ? undefined : list;
   const valueByName = (name: string): Json | undefined => body.field(name);
-  const pieces = writeObject({ bytes, places, listName: body.list, elements, fields: change.fields, valueByName });
+  const pieces = writeObject({ bytes, layout, listName: body.list, elements, fields: change.fields, valueByName });
   return pieces ?? [bytes];
 }
 
@@ -41,34 +41,34 @@ export function writeElement(
   element: BodyElement,
   change: { readonly parts?: readonly Uint8Array[] | undefined; readonly fields?: FieldChanges | undefined },
 ): Uint8Array {
-  const { bytes, places } = element;
+  const { bytes, layout } = element;
   const { parts: elements, fields } = change;
   const valueByName = (name: string): Json | undefined => element.value[name];
-  const pieces = writeObject({ bytes, places, listName: contentName, elements, fields, valueByName });
+  const pieces = writeObject({ bytes, layout, listName: contentName, elements, fields, valueByName });
   return pieces === undefined ? bytes : Buffer.concat(pieces);
 }
 
 /** The JSON of an object without one of its members, every other byte as it is; undefined if the bytes are no object. */
 export function removeMember(bytes: Buffer, name: string): Uint8Array | undefined {
-  const places = scanObject(bytes, { list: "" });
-  if (places === undefined) return undefined;
-  const change = { bytes, places, listName: "", elements: undefined, valueByName: () => undefined };
+  const layout = scanObject(bytes, { list: "" });
+  if (layout === undefined) return undefined;
+  const change = { bytes, layout, listName: "", elements: undefined, valueByName: () => undefined };
   return Buffer.concat(writeObject({ ...change, fields: { [name]: undefined } }) ?? [bytes]);
 }
 
 /**
- * `next` in the place of `value`, whose JSON `bytes` are. Members and elements that did not change keep their bytes, with the
+ * `next` instead of `value`, whose JSON `bytes` are. Members and elements that did not change keep their bytes, with the
  * space around them: also numbers that no double holds, the order of names, and half surrogate pairs. Members that are new
  * come last.
  */
 export function writeValue({ bytes, value }: { readonly bytes: Buffer; readonly value: Json }, next: Json): Uint8Array {
   if (next === value) return bytes;
   if (isObject(next) && isObject(value)) {
-    const places = scanObject(bytes, { list: "" });
-    if (places === undefined) throw new Error("the bytes of a value were changed after they were read");
+    const layout = scanObject(bytes, { list: "" });
+    if (layout === undefined) throw new Error("the bytes of a value were changed after they were read");
     const valueByName = (name: string): Json | undefined => value[name];
     const fields = listChanges(value, next);
-    const pieces = writeObject({ bytes, places, listName: "", elements: undefined, fields, valueByName });
+    const pieces = writeObject({ bytes, layout, listName: "", elements: undefined, fields, valueByName });
     return pieces === undefined ? bytes : Buffer.concat(pieces);
   }
   return isArray(next) && isArray(value) && next.length >= value.length
@@ -86,26 +86,26 @@ function writeLongerList(
   { bytes, value }: { readonly bytes: Buffer; readonly value: readonly Json[] },
   next: readonly Json[],
 ): Uint8Array {
-  const places = findListPlaces(bytes);
+  const ranges = scanList(bytes);
   const pieces: Uint8Array[] = [];
-  let written = places[0]?.start ?? 1;
+  let written = ranges[0]?.start ?? 1;
   pieces.push(bytes.subarray(0, written));
   for (const [index, one] of next.entries()) {
-    const [place, before] = [places[index], value[index]];
-    if (place === undefined || before === undefined) {
+    const [range, before] = [ranges[index], value[index]];
+    if (range === undefined || before === undefined) {
       pieces.push(index === 0 ? Buffer.alloc(0) : separator, Buffer.from(wellFormedJson(one)));
       continue;
     }
-    const element = { bytes: bytes.subarray(place.start, place.end), value: before };
-    pieces.push(bytes.subarray(written, place.start), writeValue(element, one));
-    written = place.end;
+    const element = { bytes: bytes.subarray(range.start, range.end), value: before };
+    pieces.push(bytes.subarray(written, range.start), writeValue(element, one));
+    written = range.end;
   }
   return Buffer.concat([...pieces, bytes.subarray(written)]);
 }
 
 interface ObjectChange {
   readonly bytes: Buffer;
-  readonly places: ObjectLayout;
+  readonly layout: ObjectLayout;
   readonly listName: string;
   readonly elements: readonly NewElement[] | undefined;
   readonly fields: FieldChanges | undefined;
@@ -118,14 +118,14 @@ type WriteValue = (pieces: Pieces) => void;
 
 /** Undefined if nothing changes. */
 function writeObject(change: ObjectChange): readonly Uint8Array[] | undefined {
-  const { bytes, places } = change;
-  const { members } = places;
+  const { bytes, layout } = change;
+  const { members } = layout;
   const changeByName = findChanges(change);
   if (changeByName.size === 0) return undefined;
   const lastByName = new Map(members.map((member) => [member.name, member]));
   const pieces = new Pieces();
   const [first, last] = [members[0], members.at(-1)];
-  pieces.keep(bytes, { start: 0, end: first?.nameStart ?? places.end - 1 });
+  pieces.keep(bytes, { start: 0, end: first?.nameStart ?? layout.end - 1 });
   let isEmpty = true;
   for (const [index, member] of members.entries()) {
     const write = changeByName.get(member.name);
@@ -143,13 +143,13 @@ function writeObject(change: ObjectChange): readonly Uint8Array[] | undefined {
     write(pieces);
     isEmpty = false;
   }
-  pieces.keep(bytes, { start: last?.end ?? places.end - 1, end: bytes.length });
+  pieces.keep(bytes, { start: last?.end ?? layout.end - 1, end: bytes.length });
   return pieces.take();
 }
 
 function findChanges({
   bytes,
-  places,
+  layout,
   listName,
   elements,
   fields,
@@ -157,7 +157,7 @@ function findChanges({
 }: ObjectChange): ReadonlyMap<string, WriteValue | "remove"> {
   const changeByName = new Map<string, WriteValue | "remove">();
   for (const [name, next] of Object.entries(fields ?? {})) {
-    const member = places.members.findLast((one) => one.name === name);
+    const member = layout.members.findLast((one) => one.name === name);
     const value = member === undefined ? undefined : valueByName(name);
     if (next instanceof Uint8Array) changeByName.set(name, (pieces) => pieces.add(next));
     else if (next === undefined) {
@@ -169,16 +169,16 @@ function findChanges({
       changeByName.set(name, (pieces) => pieces.add(writeValue(known, next)));
     }
   }
-  if (elements !== undefined) changeByName.set(listName, (pieces) => writeList(pieces, { bytes, places, elements }));
+  if (elements !== undefined) changeByName.set(listName, (pieces) => writeList(pieces, { bytes, layout, elements }));
   return changeByName;
 }
 
 /** Elements that follow each other in a body keep what the client wrote between them, so that their piece goes on. */
 function writeList(
   pieces: Pieces,
-  { bytes, places, elements }: Pick<ObjectChange, "bytes" | "places"> & { readonly elements: readonly NewElement[] },
+  { bytes, layout, elements }: Pick<ObjectChange, "bytes" | "layout"> & { readonly elements: readonly NewElement[] },
 ): void {
-  const { list } = places;
+  const { list } = layout;
   const isOwn = (element: NewElement | undefined, index: number): element is BodyElement =>
     element instanceof BodyElement && element.source === bytes && element.index === index;
   const [first, last] = [elements[0], elements.at(-1)];

@@ -6,7 +6,7 @@ import type { WireFormat } from "./wire-format.ts";
 
 /** The conversation in a body: the elements behind those that belong to the system prompt. */
 export interface ClientList {
-  readonly lead: readonly BodyElement[];
+  readonly preamble: readonly BodyElement[];
   readonly elements: readonly BodyElement[];
   /** How many elements at the beginning are those of the body before. */
   readonly unchanged: number;
@@ -17,7 +17,7 @@ export function readClientList(format: WireFormat, body: RequestBody): ClientLis
   const first = elements.findIndex(({ value }) => !format.preambleRoles.has(textField(value, "role") ?? ""));
   const count = format.preambleRoles.size === 0 ? 0 : first === -1 ? elements.length : first;
   return {
-    lead: elements.slice(0, count),
+    preamble: elements.slice(0, count),
     elements: count === 0 ? elements : elements.slice(count),
     unchanged: Math.max(0, unchanged - count),
   };
@@ -28,10 +28,10 @@ export function readClientList(format: WireFormat, body: RequestBody): ClientLis
  * beside the client's own there would be too many.
  */
 export const writeView = (
-  { lead }: ClientList,
+  { preamble }: ClientList,
   params: { readonly messages?: readonly object[]; readonly input?: readonly object[] },
 ): readonly (BodyElement | Uint8Array)[] => [
-  ...lead,
+  ...preamble,
   ...(params.messages ?? params.input ?? [])
     .filter((message) => !("role" in message && message.role === "system"))
     .map((message) =>

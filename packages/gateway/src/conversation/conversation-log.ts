@@ -1,11 +1,10 @@
-import { appendFile, mkdir, open, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
 import type { ConversationRecord } from "../recognise/conversation-index.ts";
 import { ConversationIndex } from "../recognise/conversation-index.ts";
 import { conversationsMax } from "../recognise/limits.ts";
+import { JsonLinesFile } from "./json-lines-file.ts";
 import { logDelayMs, logLinesSpare } from "./limits.ts";
-import { readLogLines } from "./read-log.ts";
 
 /** What is known of a conversation besides how it is found. */
 export interface ConversationFacts {
@@ -49,24 +48,20 @@ export class ConversationLog {
   readonly index = new ConversationIndex();
   /** The one that was asked last is last: beyond the limit the first is forgotten. */
   readonly #facts = new Map<string, ConversationFacts>();
-  readonly #path: string | undefined;
+  readonly #file: JsonLinesFile | undefined;
   #lines = 0;
-  /** What was written last may lack its end. */
-  #isTorn = false;
   #unwritten: LogLine[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> = Promise.resolve();
 
-  private constructor(path: string | undefined) {
-    this.#path = path;
+  private constructor(file: JsonLinesFile | undefined) {
+    this.#file = file;
   }
 
   /** `path` undefined: nothing is kept on disk. */
   static async open(path: string | undefined): Promise<ConversationLog> {
-    const log = new ConversationLog(path);
-    if (path === undefined) return log;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    for (const text of await readLogLines(path)) log.#read(text);
+    const file = path === undefined ? undefined : new JsonLinesFile(path);
+    const log = new ConversationLog(file);
+    for (const text of (await file?.read()) ?? []) log.#read(text);
     await log.#rewrite();
     return log;
   }
@@ -123,9 +118,7 @@ export class ConversationLog {
   /** Resolves when the file holds nothing of conversations that were removed. Rejects if it can't be written. */
   async rewrite(): Promise<void> {
     await this.#write();
-    const rewriting = this.#writing.then(() => this.#rewrite());
-    this.#writing = rewriting.catch(() => void (this.#isTorn = true));
-    await rewriting;
+    await this.#rewrite();
   }
 
   /** Writes what is not written yet. */
@@ -141,7 +134,7 @@ export class ConversationLog {
   }
 
   #read(text: string): void {
-    const parsed = line.safeParse(parseLine(text));
+    const parsed = line.safeParse(tryParseJson(text));
     if (!parsed.success) return;
     const { id, scope, tools, user, project, client, lists = [], tail, system, removed, windowTokens } = parsed.data;
     if (removed === true) {
@@ -164,49 +157,29 @@ export class ConversationLog {
   #write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const [path, entries] = [this.#path, this.#unwritten];
+    const entries = this.#unwritten;
     this.#unwritten = [];
-    if (path === undefined || entries.length === 0) return this.#writing;
     this.#lines += entries.length;
-    const isLong = this.#lines > 2 * this.#facts.size + logLinesSpare;
-    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
-    this.#writing = this.#writing
-      .then(() => (isLong ? this.#rewrite() : this.#appendText(path, text)))
-      // A line that can't be written costs a later recognition, not the request.
-      .catch(() => void (this.#isTorn = true));
-    return this.#writing;
-  }
-
-  async #appendText(path: string, text: string): Promise<void> {
-    await appendFile(path, this.#isTorn ? `\n${text}` : text, { mode: 0o600 });
-    this.#isTorn = false;
+    // A line that can't be written costs a later recognition, not the request.
+    if (this.#lines > 2 * this.#facts.size + logLinesSpare) return this.#rewrite().catch(() => undefined);
+    return this.#file?.append(entries) ?? Promise.resolve();
   }
 
   /** One line for each conversation. */
   async #rewrite(): Promise<void> {
-    const path = this.#path;
-    if (path === undefined) return;
-    const lines = [...this.#facts].flatMap(([id, facts]) => {
+    const entries = [...this.#facts].flatMap(([id, facts]) => {
       const known = this.index.get(id);
-      return known === undefined ? [] : [JSON.stringify({ ...known, ...withoutUndefined(facts) })];
+      return known === undefined ? [] : [{ ...known, ...withoutUndefined(facts) }];
     });
-    this.#lines = lines.length;
-    const temporary = `${path}.new`;
-    await writeFile(temporary, lines.map((one) => `${one}\n`).join(""), { mode: 0o600 });
-    const file = await open(temporary, "r+");
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
+    this.#lines = entries.length;
+    await this.#file?.rewrite(entries);
   }
 }
 
 /** The window of a conversation, read from the log of a gateway that may be running. Undefined: it is not one of the gateway's. */
 export async function readWindow(path: string, id: string): Promise<number | undefined> {
-  const read = (await readLogLines(path)).flatMap((text) => {
-    const parsed = text.includes(id) ? line.safeParse(parseLine(text)) : undefined;
+  const read = (await new JsonLinesFile(path).read()).flatMap((text) => {
+    const parsed = text.includes(id) ? line.safeParse(tryParseJson(text)) : undefined;
     return parsed?.success === true && parsed.data.id === id ? [parsed.data.windowTokens ?? []].flat() : [];
   });
   return read.at(-1);
@@ -218,11 +191,3 @@ const withoutUndefined = ({ user, project, client, windowTokens }: ConversationF
   ...(project === undefined ? {} : { project }),
   ...(client === undefined ? {} : { client }),
 });
-
-function parseLine(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -21,7 +21,7 @@ interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
 }
 
 /** Where a request has tools: in its field, or in elements in front of its list (`additional_tools`), as Codex does. */
-type ClientTools = Pick<FixedPart, "tools" | "lead">;
+type ClientTools = Pick<FixedPart, "tools" | "preamble">;
 
 /** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them in the same list. */
 export class ConversationTools {
@@ -89,7 +89,7 @@ export class ConversationTools {
   own(client: ClientTools): readonly GatewayTool[] {
     const given = this.#isOffered ? listTools(client) : [];
     if (given.length === 0) return [];
-    const names = new Set(given.flatMap(calledNames));
+    const names = new Set(given.flatMap(definedNames));
     const finding = this.#deferral?.tool(client.tools);
     const own = finding === undefined ? this.#own : [...this.#own, finding];
     return own.filter(({ definition }) => !names.has(definition.name));
@@ -100,7 +100,7 @@ export class ConversationTools {
    * to call.
    */
   field(
-    { tools, lead, bytes }: ClientTools & { readonly bytes: Buffer | undefined },
+    { tools, preamble, bytes }: ClientTools & { readonly bytes: Buffer | undefined },
     { choice, marks }: { readonly choice: Json | undefined; readonly marks: MarkUse },
   ): FieldChanges {
     if (bytes === undefined || !isArray(tools) || tools.length === 0) return {};
@@ -108,7 +108,7 @@ export class ConversationTools {
     const known = this.#encoded;
     const offered = this.#isOffered;
     if (known?.tools !== tools || known.forced !== forced || known.marks !== marks || known.offered !== offered) {
-      const own = this.own({ tools, lead }).map(({ definition }) => this.#format.writeTool(definition));
+      const own = this.own({ tools, preamble }).map(({ definition }) => this.#format.writeTool(definition));
       if (own.length === 0 && marks === "kept") return {};
       const marked = (offered ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
@@ -122,12 +122,12 @@ export class ConversationTools {
    * The elements in front of the list, as they are sent. If the client has its tools there and none in the field, ours come
    * after them. The SDK's types document functions inside this list; they do not document a `tools` field next to it.
    */
-  lead(elements: readonly BodyElement[], tools: Json | undefined): readonly (BodyElement | Uint8Array)[] {
+  writePreamble(elements: readonly BodyElement[], tools: Json | undefined): readonly (BodyElement | Uint8Array)[] {
     if (isArray(tools) && tools.length > 0) return elements;
-    const at = elements.findIndex(({ value }) => listTools({ tools: undefined, lead: [value] }).length > 0);
+    const at = elements.findIndex(({ value }) => listTools({ tools: undefined, preamble: [value] }).length > 0);
     const element = elements[at];
     if (element === undefined) return elements;
-    const own = this.own({ tools, lead: elements.map(({ value }) => value) });
+    const own = this.own({ tools, preamble: elements.map(({ value }) => value) });
     if (own.length === 0) return elements;
     const { value } = element;
     if (this.#encodedElement?.value !== value) {
@@ -150,15 +150,15 @@ function withoutMark(tool: Json): Json {
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */
 export function hiddenTools(client: ClientTools): readonly string[] {
-  const names = new Set(listTools(client).flatMap(calledNames));
+  const names = new Set(listTools(client).flatMap(definedNames));
   return gatewayToolNames.filter((name) => !names.has(name));
 }
 
-const listTools = ({ tools, lead }: ClientTools): readonly Json[] =>
-  [tools, ...lead.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
+const listTools = ({ tools, preamble }: ClientTools): readonly Json[] =>
+  [tools, ...preamble.map(additionalTools)].flatMap((list) => (isArray(list) ? list : []));
 
 /** The names by which a definition's tools are called: a namespace has several. */
-const calledNames = (tool: Json): readonly string[] =>
+const definedNames = (tool: Json): readonly string[] =>
   isObject(tool) && textField(tool, "type") === "namespace"
-    ? listField(tool, "tools").flatMap(calledNames)
+    ? listField(tool, "tools").flatMap(definedNames)
     : [toolName(tool)];

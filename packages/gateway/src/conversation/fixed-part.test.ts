@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "palimpsest/internal/schema/json";
 import { isSameSystem } from "./fixed-part.ts";
 
-const fixed = (system: Json) => ({ model: "m", system, lead: [], tools: undefined });
+const fixed = (system: Json) => ({ model: "m", system, preamble: [], tools: undefined });
 const prompt = (billing: string, text: string): Json => [
   { type: "text", text: `x-anthropic-billing-header: ${billing}` },
   { type: "text", text },

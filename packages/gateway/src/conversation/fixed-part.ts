@@ -5,14 +5,14 @@ import { additionalTools, billingLine } from "../recognise/read-identity.ts";
 export interface FixedPart {
   readonly model: string;
   readonly system: Json | undefined;
-  readonly lead: readonly JsonObject[];
+  readonly preamble: readonly JsonObject[];
   readonly tools: Json | undefined;
 }
 
 /** Bodies of one conversation share the values that did not change, so that identity says most of it. */
 export const isSameSystem = (now: FixedPart, sent: FixedPart): boolean =>
   (now.system === sent.system || isSameJson(withoutBilling(now.system), withoutBilling(sent.system))) &&
-  isSameList(now.lead, sent.lead);
+  isSameList(now.preamble, sent.preamble);
 
 /** A line of Claude Code that is not for the model and changes with the first message. */
 function withoutBilling(system: Json | undefined): Json | undefined {
@@ -22,9 +22,11 @@ function withoutBilling(system: Json | undefined): Json | undefined {
 }
 
 export const isSameTools = (now: FixedPart, sent: FixedPart): boolean =>
-  (now.tools === sent.tools || isSameJson(now.tools, sent.tools)) && isSameList(leadTools(now), leadTools(sent));
+  (now.tools === sent.tools || isSameJson(now.tools, sent.tools)) &&
+  isSameList(preambleTools(now), preambleTools(sent));
 
-const leadTools = ({ lead }: FixedPart): readonly Json[] => lead.flatMap((element) => additionalTools(element) ?? []);
+const preambleTools = ({ preamble }: FixedPart): readonly Json[] =>
+  preamble.flatMap((element) => additionalTools(element) ?? []);
 
 const isSameList = (now: readonly Json[], sent: readonly Json[]): boolean =>
   now.length === sent.length && now.every((value, at) => value === sent[at] || isSameJson(value, sent[at]));

@@ -16,7 +16,7 @@ export interface History {
 }
 
 /** A reply, as what comes behind it goes on from. */
-export interface Place {
+export interface HistoryPoint {
   readonly history: History;
   /** Pieces up to and with the reply. */
   readonly length: number;
@@ -43,17 +43,17 @@ export function fieldsOf(body: RequestBody, names: readonly string[]): JsonObjec
 
 export function writeWhole(
   body: RequestBody,
-  { place, fields }: { readonly place: Place | undefined; readonly fields: FieldChanges },
+  { point, fields }: { readonly point: HistoryPoint | undefined; readonly fields: FieldChanges },
 ): Buffer {
   // A field that the body has is not written again: its bytes stay the client's own.
   const missing = Object.entries(fields).filter(([name, value]) => value === undefined || !hasField(body, name));
-  const list = place === undefined ? undefined : [...readPieces(place), ...body.elements];
+  const list = point === undefined ? undefined : [...readPieces(point), ...body.elements];
   return join(writeBody(body, { fields: Object.fromEntries(missing), ...(list === undefined ? {} : { list }) }));
 }
 
 const hasField = (body: RequestBody, name: string): boolean => Object.keys(fieldsOf(body, [name])).length > 0;
 
-function readPieces({ history, length }: Place): readonly Buffer[] {
+function readPieces({ history, length }: HistoryPoint): readonly Buffer[] {
   const elements: Buffer[] = [];
   for (const [at, piece] of history.pieces.slice(0, length).entries()) {
     const read = Buffer.isBuffer(piece) ? readElements(piece) : piece;

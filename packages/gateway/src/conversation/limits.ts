@@ -22,6 +22,12 @@ export const logDelayMs = 100;
 /** Conversations with the same headers among which the one of a new body is guessed. A wrong guess costs time only. */
 export const guessesMax = 4;
 
+/** Sets of headers for which they are remembered: about as many as there are clients. */
+export const guessKeysMax = 20_000;
+
+/** Rows that the status shows. */
+export const rowsMax = 20_000;
+
 /** Bytes at the beginning of a body by which its conversation is guessed. */
 export const guessBytes = 4_096;
 
@@ -87,7 +93,7 @@ export const usedToolsMax = 1_000;
 export const deferredConversationsMax = 20_000;
 
 /** Lines appended to tools.jsonl before it is rewritten: about 1 MB, read in milliseconds at a start. */
-export const toolBookLinesSpare = 5_000;
+export const toolUsageLinesSpare = 5_000;
 
 /** How long an addition is left out that an upstream refused by its name: servers change seldom, and a try costs one request. */
 export const refusedAdditionMs = 24 * 3_600_000;

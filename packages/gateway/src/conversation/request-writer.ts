@@ -13,7 +13,6 @@ import { type ClientList, isUntouched, writeView } from "./client-list.ts";
 import type { ConversationTools } from "./conversation-tools.ts";
 import { fitReplyLimit, type ReplyLimit } from "./reply-limit.ts";
 import { type Addition, additions, type LeftOut, type RefusedAdditions } from "./refused-additions.ts";
-import { missingUsage } from "./usage-chunk.ts";
 import { type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** A request as it goes upstream. */
@@ -92,10 +91,10 @@ export class RequestWriter<P extends Provider> {
           ? { elements: body.elements, ...this.#clientMarks(body) }
           : this.#writeEdited({ body, list, outgoing });
     const binding = this.leavesOut(body, "thinking-binding") ? unbound(body) : bindThinking(body);
-    const usage = this.leavesOut(body, "usage") ? {} : missingUsage(this.#provider, body);
+    const usage = this.leavesOut(body, "usage") ? {} : askForStreamUsage(this.#provider, body);
     const tools = body.field("tools");
-    const lead = this.#tools.lead(list.lead, tools);
-    const clientTools = { tools, bytes: body.fieldBytes("tools"), lead: list.lead.map(({ value }) => value) };
+    const preamble = this.#tools.writePreamble(list.preamble, tools);
+    const clientTools = { tools, bytes: body.fieldBytes("tools"), preamble: list.preamble.map(({ value }) => value) };
     const fields = {
       ...this.#tools.field(clientTools, { choice: body.field("tool_choice"), marks: toolMarks }),
       ...binding.fields,
@@ -107,7 +106,7 @@ export class RequestWriter<P extends Provider> {
       ...marks,
       ...usage,
     };
-    const sentList = lead === list.lead ? elements : [...lead, ...elements.slice(lead.length)];
+    const sentList = preamble === list.preamble ? elements : [...preamble, ...elements.slice(preamble.length)];
     const bytes = writeBody(body, { list: sentList, fields });
     const isAdded: Readonly<Record<Addition, boolean>> = {
       "automatic-mark": marks["cache_control"] !== undefined,
@@ -121,7 +120,7 @@ export class RequestWriter<P extends Provider> {
       bytes,
       betas: [...request.betas, ...binding.betas],
       untouched,
-      changes: [...Object.keys(fields), ...(untouched && lead === list.lead ? [] : [this.#format.list])],
+      changes: [...Object.keys(fields), ...(untouched && preamble === list.preamble ? [] : [this.#format.list])],
       list: sentList,
       extend: (added) => writeBody(body, { list: [...sentList, ...added.map((value) => this.#encode(value))], fields }),
       additions: additions.filter((one) => isAdded[one]),
@@ -149,7 +148,7 @@ export class RequestWriter<P extends Provider> {
     list,
     outgoing,
   }: Pick<WriteInput<P>, "body" | "list"> & { readonly outgoing: readonly OutgoingMessage[] }): MarkedList {
-    const { lead, elements } = list;
+    const { preamble, elements } = list;
     const valueAt = (at: number) => elements[at]?.value;
     const written = writeOutgoing(this.#provider, { outgoing, valueAt, written: this.#written });
     const encode = (value: JsonObject): Uint8Array => this.#encode(value);
@@ -157,13 +156,13 @@ export class RequestWriter<P extends Provider> {
       ? undefined
       : this.#marks?.edited(body, { written, elements, encode });
     if (marked !== undefined)
-      return { elements: [...lead, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
+      return { elements: [...preamble, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
     const sent =
       (this.leavesOut(body, "breakpoint")
         ? undefined
         : this.#breakpoints?.edited(body, { written, elements, encode })) ??
       written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value));
-    return { elements: [...lead, ...sent], ...this.#clientMarks(body) };
+    return { elements: [...preamble, ...sent], ...this.#clientMarks(body) };
   }
 
   #encode(value: JsonObject): Uint8Array {
@@ -201,6 +200,17 @@ function bindThinking(body: RequestBody): ThinkingFields {
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";
+
+/**
+ * A streamed chat completion reports its usage only on request. The gateway asks for it to compute the cost and hides it from
+ * a client that did not ask. Returns no change if the client asked itself or the API always reports usage.
+ */
+function askForStreamUsage(provider: Provider, body: RequestBody): FieldChanges {
+  if (provider !== "openai-chat" || body.field("stream") !== true) return {};
+  const given = body.field("stream_options");
+  const options = isObject(given) ? given : {};
+  return options["include_usage"] === true ? {} : { stream_options: { ...options, include_usage: true } };
+}
 
 /** The limit of a reply that the client asks for. */
 export function readLimit({ limitFields }: WireFormat, body: RequestBody): ReplyLimit | undefined {

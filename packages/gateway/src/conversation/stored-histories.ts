@@ -13,7 +13,7 @@ import {
   type History,
   join,
   type Piece,
-  type Place,
+  type HistoryPoint,
   withoutMarks,
   writeWhole,
 } from "./held-pieces.ts";
@@ -65,14 +65,14 @@ const heldLimits: HeldLimits = {
 
 /**
  * Histories of clients that send only what is new, by the replies that they go on from. A history is a list of messages;
- * each reply is a place in it. A client may go on from any place: behind an earlier one, it becomes a history of its own
+ * each reply is a point in it. A client may go on from any point: behind an earlier one, it becomes a history of its own
  * that shares the messages before. What is held is as the client has it, without the calls of the gateway's tools: these
  * are the context's.
  *
  * They are in memory, and in a log from which they are restored after a restart.
  */
 export class StoredHistories {
-  readonly #placeByReply = new Map<string, Place>();
+  readonly #pointByReply = new Map<string, HistoryPoint>();
   /** The one that was used last is last. */
   readonly #histories = new Set<History>();
   readonly #joined = new LruMap<string, string>(joinedRepliesMax);
@@ -101,16 +101,16 @@ export class StoredHistories {
     const thread = body?.field("thread");
     if (body === undefined || !isObject(thread)) return { kind: "whole" };
     const previous = textField(thread, "previous_message_id");
-    const place = previous === undefined ? undefined : this.#find(user, previous);
-    if (previous !== undefined && place === undefined) return { kind: "not-found", id: previous };
+    const point = previous === undefined ? undefined : this.#find(user, previous);
+    if (previous !== undefined && point === undefined) return { kind: "not-found", id: previous };
     const sent = fieldsOf(body, threadFields);
     // The values of before, if they are the same: each request would bring its own copy.
-    const held: JsonObject = place === undefined ? sent : { ...place.fields, ...changedFields(sent, place.fields) };
+    const held: JsonObject = point === undefined ? sent : { ...point.fields, ...changedFields(sent, point.fields) };
     const added = body.elements.map((element) => withoutMarks(element));
     return {
       kind: "held",
-      bytes: writeWhole(body, { place, fields: { thread: undefined, ...held } }),
-      settle: (reply, session) => this.#hold(user, { from: previous, place, added, fields: held, reply, session }),
+      bytes: writeWhole(body, { point, fields: { thread: undefined, ...held } }),
+      settle: (reply, session) => this.#hold(user, { from: previous, point, added, fields: held, reply, session }),
     };
   }
 
@@ -125,15 +125,15 @@ export class StoredHistories {
       const isElsewhere = body === undefined || isKept;
       return isElsewhere ? { kind: "elsewhere", bytes } : this.#openRoot(user, buffer);
     }
-    const place = this.#find(user, previous);
-    if (place === undefined) return { kind: "elsewhere", bytes: this.#nameLast(user, { body, previous }) };
+    const point = this.#find(user, previous);
+    if (point === undefined) return { kind: "elsewhere", bytes: this.#nameLast(user, { body, previous }) };
     const added = body.elements.map((element) => Buffer.from(element.bytes));
     const isStored = body.field("store") !== false;
     return {
       kind: "held",
-      bytes: writeWhole(body, { place, fields: { previous_response_id: undefined } }),
+      bytes: writeWhole(body, { point, fields: { previous_response_id: undefined } }),
       settle: async (reply, session) => {
-        if (isStored) await this.#hold(user, { from: previous, place, added, fields: {}, reply, session });
+        if (isStored) await this.#hold(user, { from: previous, point, added, fields: {}, reply, session });
       },
     };
   }
@@ -177,7 +177,7 @@ export class StoredHistories {
       kind: "held",
       bytes,
       settle: (reply, session) =>
-        this.#hold(user, { from: undefined, place: undefined, added: bytes, fields: {}, reply, session }),
+        this.#hold(user, { from: undefined, point: undefined, added: bytes, fields: {}, reply, session }),
     };
   }
 
@@ -186,19 +186,19 @@ export class StoredHistories {
     return last === undefined ? body.bytes : join(writeBody(body, { fields: { previous_response_id: last } }));
   }
 
-  #find(user: string, id: string): Place | undefined {
-    const place = this.#placeByReply.get(replyKey(user, id));
-    if (place === undefined) return undefined;
-    this.#histories.delete(place.history);
-    this.#histories.add(place.history);
-    return place;
+  #find(user: string, id: string): HistoryPoint | undefined {
+    const point = this.#pointByReply.get(replyKey(user, id));
+    if (point === undefined) return undefined;
+    this.#histories.delete(point.history);
+    this.#histories.add(point.history);
+    return point;
   }
 
   async #hold(
     user: string,
     turn: {
       readonly from: string | undefined;
-      readonly place: Place | undefined;
+      readonly point: HistoryPoint | undefined;
       readonly added: Piece;
       readonly fields: JsonObject;
       readonly reply: ReadReply;
@@ -207,10 +207,10 @@ export class StoredHistories {
   ): Promise<void> {
     const { id, kind } = turn.reply;
     const said = turn.reply.elements.map(encode);
-    const { from, place, added } = kind === "compacted" ? { from: undefined, place: undefined, added: [] } : turn;
+    const { from, point, added } = kind === "compacted" ? { from: undefined, point: undefined, added: [] } : turn;
     const { session } = turn;
-    this.#put(user, { id, place, added, said, fields: turn.fields, session });
-    const fields = changedFields(turn.fields, place?.fields ?? {});
+    this.#put(user, { id, point, added, said, fields: turn.fields, session });
+    const fields = changedFields(turn.fields, point?.fields ?? {});
     await this.#log?.append(user, {
       id,
       ...(session === undefined ? {} : { session }),
@@ -225,25 +225,25 @@ export class StoredHistories {
     user: string,
     turn: {
       readonly id: string;
-      readonly place: Place | undefined;
+      readonly point: HistoryPoint | undefined;
       readonly added: Piece;
       readonly said: readonly Buffer[];
       readonly fields: JsonObject;
       readonly session: string | undefined;
     },
   ): void {
-    const { place, added, said, fields } = turn;
-    const session = turn.session ?? place?.session;
-    const { history, length } = this.#extend(user, place);
+    const { point, added, said, fields } = turn;
+    const session = turn.session ?? point?.session;
+    const { history, length } = this.#extend(user, point);
     history.pieces.push(added, said);
-    const changed = changedFields(fields, place?.fields ?? {});
+    const changed = changedFields(fields, point?.fields ?? {});
     const fieldBytes = Object.keys(changed).length === 0 ? 0 : JSON.stringify(changed).length;
     this.#grow(history, fieldBytes + countPieces(history.pieces.slice(length)));
     const key = replyKey(user, turn.id);
     const size = this.#size(user);
-    if (!this.#placeByReply.has(key)) size.replies += 1;
+    if (!this.#pointByReply.has(key)) size.replies += 1;
     history.sessionByKey.set(key, session);
-    this.#placeByReply.set(key, { history, length: history.pieces.length, fields, session });
+    this.#pointByReply.set(key, { history, length: history.pieces.length, fields, session });
     this.#histories.delete(history);
     this.#histories.add(history);
     if (history.bytes > this.#limits.historyBytesMax) this.#drop(history);
@@ -270,25 +270,25 @@ export class StoredHistories {
 
   /** Not if it is held already, or if what it goes on from is not. */
   #restoreTurn(user: string, { id, from, fields, added, said, session }: StoredTurn): void {
-    const place = from === undefined ? undefined : this.#placeByReply.get(replyKey(user, from));
-    const isMissing = from !== undefined && place === undefined;
-    if (isMissing || this.#placeByReply.has(replyKey(user, id))) return;
+    const point = from === undefined ? undefined : this.#pointByReply.get(replyKey(user, from));
+    const isMissing = from !== undefined && point === undefined;
+    if (isMissing || this.#pointByReply.has(replyKey(user, id))) return;
     this.#put(user, {
       id,
-      place,
+      point,
       added: typeof added === "string" ? Buffer.from(added) : added.map((element) => Buffer.from(element)),
       said: said.map((element) => Buffer.from(element)),
-      fields: fields === undefined ? (place?.fields ?? {}) : { ...place?.fields, ...fields },
+      fields: fields === undefined ? (point?.fields ?? {}) : { ...point?.fields, ...fields },
       session,
     });
   }
 
-  /** The history that goes on behind a place. */
-  #extend(user: string, place: Place | undefined): { readonly history: History; readonly length: number } {
-    const length = place?.length ?? 0;
-    if (place !== undefined && place.history.pieces.length === length && this.#histories.has(place.history))
-      return { history: place.history, length };
-    const pieces = place?.history.pieces.slice(0, length) ?? [];
+  /** The history that goes on behind a point. */
+  #extend(user: string, point: HistoryPoint | undefined): { readonly history: History; readonly length: number } {
+    const length = point?.length ?? 0;
+    if (point !== undefined && point.history.pieces.length === length && this.#histories.has(point.history))
+      return { history: point.history, length };
+    const pieces = point?.history.pieces.slice(0, length) ?? [];
     const history: History = { user, pieces, bytes: 0, sessionByKey: new Map() };
     this.#grow(history, countPieces(pieces));
     return { history, length };
@@ -306,7 +306,7 @@ export class StoredHistories {
       if (oldest === undefined || next === undefined) break;
       this.#drop(oldest);
     }
-    while ((this.#bytes > bytesMax || this.#placeByReply.size > repliesMax) && this.#histories.size > 1) {
+    while ((this.#bytes > bytesMax || this.#pointByReply.size > repliesMax) && this.#histories.size > 1) {
       const [oldest] = this.#histories;
       if (oldest === undefined) return;
       this.#drop(oldest);
@@ -317,7 +317,7 @@ export class StoredHistories {
     if (!this.#histories.delete(history)) return;
     this.#grow(history, -history.bytes);
     const size = this.#size(history.user);
-    for (const key of history.sessionByKey.keys()) if (this.#placeByReply.delete(key)) size.replies -= 1;
+    for (const key of history.sessionByKey.keys()) if (this.#pointByReply.delete(key)) size.replies -= 1;
   }
 }
 

@@ -44,7 +44,7 @@ export class ToolDeferral {
     const { book, conversation, who } = this.#options;
     const offered = (isArray(tools) ? tools : []).filter(isPlain).map(toolName);
     if (offered.length > 0) this.#deferred ??= book.choose(conversation, { who, offered, at });
-    book.recordCalls(who, elements.flatMap(calledNames));
+    book.recordCalls(who, elements.flatMap(namesCalledIn));
   }
 
   /** The client's tools as they are sent. `forced`: the one that the model has to call. */
@@ -86,7 +86,7 @@ const isPlain = (tool: Json): tool is JsonObject =>
 
 const withMark = (tool: JsonObject, mark: Json): JsonObject => ({ cache_control: mark, ...tool });
 
-const calledNames = (element: JsonObject): readonly string[] =>
+const namesCalledIn = (element: JsonObject): readonly string[] =>
   listField(element, "content").flatMap((block) =>
     isObject(block) && textField(block, "type") === "tool_use" ? [textField(block, "name") ?? ""] : [],
   );

@@ -1,15 +1,13 @@
-import { appendFile, mkdir, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
+import { JsonLinesFile } from "./json-lines-file.ts";
 import {
   deferAfterConversations,
   deferredConversationsMax,
-  toolBookLinesSpare,
+  toolUsageLinesSpare,
   toolUsersMax,
   usedToolsMax,
 } from "./limits.ts";
-import { readLogLines } from "./read-log.ts";
 
 const line = z.object({
   /** Whose tools: a user's program. */
@@ -21,7 +19,7 @@ const line = z.object({
   /** How many conversations `offered` stands for. */
   times: z.int().positive().optional(),
 });
-type BookLine = z.infer<typeof line>;
+type UsageLine = z.infer<typeof line>;
 
 interface ToolUse {
   /** Conversations that began with it. */
@@ -37,27 +35,23 @@ interface ToolUse {
 export class ToolUsageLog {
   readonly #useByWho = new Map<string, Map<string, ToolUse>>();
   readonly #deferredByConversation = new Map<string, ReadonlySet<string>>();
-  readonly #path: string | undefined;
+  readonly #file: JsonLinesFile | undefined;
   #lines = 0;
-  /** What was written last may lack its end. */
-  #isTorn = false;
-  #writing: Promise<void> = Promise.resolve();
 
-  private constructor(path: string | undefined) {
-    this.#path = path;
+  private constructor(file: JsonLinesFile | undefined) {
+    this.#file = file;
   }
 
   /** `path` undefined: nothing is kept on disk. */
   static async open(path: string | undefined): Promise<ToolUsageLog> {
-    const book = new ToolUsageLog(path);
-    if (path === undefined) return book;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    for (const text of await readLogLines(path)) {
+    const file = path === undefined ? undefined : new JsonLinesFile(path);
+    const log = new ToolUsageLog(file);
+    for (const text of (await file?.read()) ?? []) {
       const parsed = line.safeParse(tryParseJson(text));
-      if (parsed.success) book.#take(parsed.data);
+      if (parsed.success) log.#take(parsed.data);
     }
-    await book.#rewrite();
-    return book;
+    await log.#rewrite();
+    return log;
   }
 
   /** The tools that a conversation defers. `begins`: its first request, for which they are chosen. */
@@ -88,10 +82,10 @@ export class ToolUsageLog {
   }
 
   async close(): Promise<void> {
-    await this.#writing;
+    await this.#file?.append([]);
   }
 
-  #take({ who, offered = [], called = [], times = 1, conversation, deferred }: BookLine): void {
+  #take({ who, offered = [], called = [], times = 1, conversation, deferred }: UsageLine): void {
     if (who !== undefined) {
       const use = this.#useByWho.get(who) ?? new Map<string, ToolUse>();
       this.#useByWho.delete(who);
@@ -112,28 +106,17 @@ export class ToolUsageLog {
     dropFirst(this.#deferredByConversation, deferredConversationsMax);
   }
 
-  #add(entry: BookLine): void {
+  #add(entry: UsageLine): void {
     this.#take(entry);
-    const path = this.#path;
-    if (path === undefined) return;
     this.#lines += 1;
-    const isLong = this.#lines > toolBookLinesSpare;
     // A line that can't be written costs a later choice, not the request.
-    this.#writing = this.#writing
-      .then(() => (isLong ? this.#rewrite() : this.#append(path, entry)))
-      .catch(() => void (this.#isTorn = true));
-  }
-
-  async #append(path: string, entry: BookLine): Promise<void> {
-    await appendFile(path, `${this.#isTorn ? "\n" : ""}${JSON.stringify(entry)}\n`, { mode: 0o600 });
-    this.#isTorn = false;
+    if (this.#lines > toolUsageLinesSpare) void this.#rewrite().catch(() => undefined);
+    else void this.#file?.append([entry]);
   }
 
   /** Without what later lines say again. */
   async #rewrite(): Promise<void> {
-    const path = this.#path;
-    if (path === undefined) return;
-    const lines: BookLine[] = [];
+    const lines: UsageLine[] = [];
     for (const [who, use] of this.#useByWho) {
       for (const [name, { conversations }] of use) lines.push({ who, offered: [name], times: conversations });
       lines.push({ who, called: [...use].flatMap(([name, { isCalled }]) => (isCalled ? [name] : [])) });
@@ -141,9 +124,7 @@ export class ToolUsageLog {
     for (const [conversation, deferred] of this.#deferredByConversation)
       lines.push({ conversation, deferred: [...deferred] });
     this.#lines = 0;
-    const temporary = `${path}.new`;
-    await writeFile(temporary, lines.map((one) => `${JSON.stringify(one)}\n`).join(""), { mode: 0o600 });
-    await rename(temporary, path);
+    await this.#file?.rewrite(lines);
   }
 }
 

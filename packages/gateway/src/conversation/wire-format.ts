@@ -110,8 +110,8 @@ const uniqueNames = (tools: readonly ToolOption[]): readonly ToolOption[] => [
 ];
 
 /** The system prompt: of its field, and of the elements in front of the list. */
-export const readSystem = (value: Json | undefined, lead: readonly JsonObject[]): SystemOption =>
-  [...texts(value), ...lead.flatMap((element) => texts(field(element, "content")))].filter((text) => text !== "");
+export const readSystem = (value: Json | undefined, preamble: readonly JsonObject[]): SystemOption =>
+  [...texts(value), ...preamble.flatMap((element) => texts(field(element, "content")))].filter((text) => text !== "");
 
 function texts(content: Json | undefined): readonly string[] {
   if (typeof content === "string") return [content];

@@ -38,7 +38,7 @@ function run(requests: readonly string[], scope = unnamed): string {
     const found = index.find({ ...scope, system }, digests, (id) => asked.has(id));
     const id = found.kind === "found" ? found.id : String.fromCharCode(65 + index.size);
     if (found.kind === "new") index.put({ id, scope: scopeName(scope), tools: toolsName(scope), lists: [], tail: [] });
-    const list = digests.lists.at(-1) ?? "";
+    const list = digests.prefixDigests.at(-1) ?? "";
     index.addList(id, list);
     index.setSystem(id, system);
     const first = digests.replies.indexOf(true);
@@ -46,7 +46,7 @@ function run(requests: readonly string[], scope = unnamed): string {
     asked.delete(id);
     if (mark === "!") index.setReplied(id, list);
     if (mark === "?") asked.add(id);
-    if (reply !== "") index.setReply(id, { list, replyList: digest(`${words} ${reply}`).lists.at(-1) ?? "" });
+    if (reply !== "") index.setReply(id, { list, replyList: digest(`${words} ${reply}`).prefixDigests.at(-1) ?? "" });
     return id;
   });
   return ids.join("");

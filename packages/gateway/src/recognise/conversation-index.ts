@@ -101,17 +101,17 @@ export class ConversationIndex {
 
   /** The conversation that waits for this list. */
   #findNext(request: ListRequest): { readonly id: string; readonly by: "next" | "retry" } | undefined {
-    const { lists, replies } = request.digests;
+    const { prefixDigests, replies } = request.digests;
     let best: { readonly id: string; readonly by: "next" | "retry"; readonly rank: readonly number[] } | undefined;
     /** Replies behind the list that is looked for. */
     let repliesBehind = 0;
-    for (let at = lists.length - 1; at >= 0 && repliesBehind < 2; at -= 1) {
+    for (let at = prefixDigests.length - 1; at >= 0 && repliesBehind < 2; at -= 1) {
       for (const { id, known } of this.#withList(request, at)) {
-        if (known.lists.at(-1) !== lists[at]) continue;
+        if (known.lists.at(-1) !== prefixDigests[at]) continue;
         const by = repliesBehind === 1 ? "next" : "retry";
         if (by === "retry" && !this.#isRetry(id, known, request)) continue;
         const rank = [
-          by === "retry" ? 1 : rankReply(known, lists.slice(at + 1)),
+          by === "retry" ? 1 : rankReply(known, prefixDigests.slice(at + 1)),
           isSameSystem(known, request) ? 1 : 0,
           request.isFree(id) ? 1 : 0,
           known.askedAt,
@@ -129,21 +129,21 @@ export class ConversationIndex {
 
   /** By the longest list that is the beginning of this one. Undefined if there is none. */
   #findRewound(request: ListRequest): Recognition | undefined {
-    const { lists } = request.digests;
+    const { prefixDigests } = request.digests;
     const isUnnamed = request.scope.session === undefined;
-    for (let at = lists.length - 1; at >= 0; at -= 1) {
+    for (let at = prefixDigests.length - 1; at >= 0; at -= 1) {
       const all = this.#withList(request, at);
       if (all.length === 0) continue;
-      const isWhole = lists[at] === lists.at(-1);
+      const isWhole = prefixDigests[at] === prefixDigests.at(-1);
       const fitting = all.filter(
         ({ id, known }) =>
           request.isFree(id) &&
-          !(isUnnamed && isWhole && (request.isStart || known.first === lists[at])) &&
+          !(isUnnamed && isWhole && (request.isStart || known.first === prefixDigests[at])) &&
           !(isUnnamed && request.isStart && !isSameSystem(known, request)),
       );
       // One that has not gone elsewhere from there: a crash may have lost its later lists.
       const found =
-        fitting.find(({ known }) => known.lists.at(-1) === lists[at]) ??
+        fitting.find(({ known }) => known.lists.at(-1) === prefixDigests[at]) ??
         fitting.find(({ known }) => isSameSystem(known, request)) ??
         fitting[0];
       return found === undefined ? { kind: "new" } : { kind: "found", id: found.id, by: "list" };
@@ -153,7 +153,7 @@ export class ConversationIndex {
 
   /** The conversations that were asked with the list up to a message; the newest first. */
   #withList({ name, digests }: Pick<ListRequest, "name" | "digests">, at: number): readonly IdentifiedConversation[] {
-    const list = digests.lists[at] ?? "";
+    const list = digests.prefixDigests[at] ?? "";
     const ids = list === "" ? undefined : this.#idsByList.get(`${name} ${list}`);
     return (ids?.split(" ") ?? []).flatMap((id) => {
       const known = this.#known.get(id);
@@ -164,8 +164,10 @@ export class ConversationIndex {
   /** The conversation whose newest list is the longest beginning of this one; of several, the one that was asked last. */
   findNewest(scope: ConversationScope, digests: ListDigests): string | undefined {
     const request = { name: scopeName(scope), digests };
-    for (let at = digests.lists.length - 1; at >= 0; at -= 1) {
-      const newest = this.#withList(request, at).filter(({ known }) => known.lists.at(-1) === digests.lists[at]);
+    for (let at = digests.prefixDigests.length - 1; at >= 0; at -= 1) {
+      const newest = this.#withList(request, at).filter(
+        ({ known }) => known.lists.at(-1) === digests.prefixDigests[at],
+      );
       if (newest.length > 0) return newest.reduce((a, b) => (b.known.askedAt > a.known.askedAt ? b : a)).id;
     }
     return undefined;

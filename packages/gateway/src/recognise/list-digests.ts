@@ -9,7 +9,7 @@ export interface ListDigests {
   /** Of each message alone. Empty if it says nothing that counts. */
   readonly messages: readonly string[];
   /** Of the list up to and including each message. */
-  readonly lists: readonly string[];
+  readonly prefixDigests: readonly string[];
   /** Whether each message is of a reply. One that says nothing that counts is like the one before it. */
   readonly replies: readonly boolean[];
 }
@@ -34,16 +34,16 @@ export class ListDigester {
   ): ListDigests {
     const from = Math.min(unchanged, known?.messages.length ?? 0, values.length);
     const messages = known?.messages.slice(0, from) ?? [];
-    const lists = known?.lists.slice(0, from) ?? [];
+    const prefixDigests = known?.prefixDigests.slice(0, from) ?? [];
     const replies = known?.replies.slice(0, from) ?? [];
     for (const value of values.slice(from)) {
       const { digest: message, isReply } = this.#read(value);
       messages.push(message);
       replies.push(message === "" ? (replies.at(-1) ?? false) : isReply);
-      const before = lists.at(-1) ?? "";
-      lists.push(message === "" ? before : digest(`${before} ${message}`));
+      const before = prefixDigests.at(-1) ?? "";
+      prefixDigests.push(message === "" ? before : digest(`${before} ${message}`));
     }
-    return { messages, lists, replies };
+    return { messages, prefixDigests, replies };
   }
 
   /** Of a list with more messages behind it. */

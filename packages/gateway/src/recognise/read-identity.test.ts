@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { readIdentity } from "./read-identity.ts";
 
-const identity = (fields: JsonObject, lead: readonly JsonObject[] = []) =>
-  readIdentity({ headers: {}, field: (name) => fields[name], lead });
+const identity = (fields: JsonObject, preamble: readonly JsonObject[] = []) =>
+  readIdentity({ headers: {}, field: (name) => fields[name], preamble });
 
 describe("the tools of a request", () => {
   it("are also those in front of its list, with those of each namespace", () => {
@@ -11,18 +11,18 @@ describe("the tools of a request", () => {
       { type: "namespace", name: "functions", tools: [{ type: "custom", name: "exec" }] },
       { type: "function", name: "wait" },
     ];
-    const lead = [
+    const preamble = [
       { type: "additional_tools", role: "developer", tools },
       { type: "message", role: "developer", content: "You fix." },
     ];
-    expect(identity({}, lead)).toMatchObject({ hasTools: true, toolNames: ["functions(exec)", "wait"] });
-    expect(identity({ tools: [] }, lead.slice(1))).toMatchObject({ hasTools: false, toolNames: [] });
+    expect(identity({}, preamble)).toMatchObject({ hasTools: true, toolNames: ["functions(exec)", "wait"] });
+    expect(identity({ tools: [] }, preamble.slice(1))).toMatchObject({ hasTools: false, toolNames: [] });
   });
 });
 
 describe("the session of a request", () => {
   const key = (agent: string) =>
-    readIdentity({ headers: { "user-agent": agent }, field: () => "key", lead: [] }).session;
+    readIdentity({ headers: { "user-agent": agent }, field: () => "key", preamble: [] }).session;
 
   it("is in prompt_cache_key for Codex and pi only: others have one key for all of their users", () => {
     expect(["codex_exec/0.169.0 (linux)", "pi (linux)", "pi"].map(key)).toEqual(["key", "key", "key"]);
@@ -35,7 +35,7 @@ describe("the session of a request", () => {
     readIdentity({
       headers: { "x-codex-turn-metadata": JSON.stringify(metadata) },
       field: () => undefined,
-      lead: [],
+      preamble: [],
     });
 
   it("of Codex has its threads as agents: two of them may have the same name", () => {

@@ -29,13 +29,13 @@ interface IdentityInput {
   /** A field of the body. */
   readonly field: (name: string) => Json | undefined;
   /** The elements in front of the list: Codex has its tools there. */
-  readonly lead: readonly JsonObject[];
+  readonly preamble: readonly JsonObject[];
 }
 
 /** By headers and fields that the clients send (docs/gateway.md lists them). */
-export function readIdentity({ headers, field: bodyField, lead }: IdentityInput): RequestIdentity {
+export function readIdentity({ headers, field: bodyField, preamble }: IdentityInput): RequestIdentity {
   const header = (name: string): string | undefined => readHeader(headers, name);
-  const toolNames = [bodyField("tools"), ...lead.map(additionalTools)].flatMap(readToolNames);
+  const toolNames = [bodyField("tools"), ...preamble.map(additionalTools)].flatMap(readToolNames);
   const codex = codexTurn(header("x-codex-turn-metadata"));
   const session =
     header("x-palimpsest-session") ??

@@ -1,0 +1,228 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Context } from "palimpsest/internal/context/context";
+import { ContextError } from "palimpsest/internal/context/context-error";
+import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
+import type { MessageDigester } from "palimpsest/internal/context/sync/message-digester";
+import { openContextBy } from "palimpsest/internal/open/open-context";
+import type { ContextOptions } from "palimpsest/internal/open/options";
+import type { Store } from "palimpsest/internal/ports/store";
+import { tokens } from "palimpsest/internal/schema/brand";
+import type { EditKind } from "palimpsest/internal/schema/edit";
+import { isObject, textField } from "palimpsest/internal/schema/json";
+import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
+import type { RequestBody } from "../body/request-body.ts";
+import type { ClientList } from "./client-list.ts";
+import { type ConversationTools, hiddenTools } from "./conversation-tools.ts";
+import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
+import { GatewayFailure } from "./gateway-failure.ts";
+import type { GatewayTool } from "./gateway-tools.ts";
+import { busyMsMax, busyStepMs } from "./limits.ts";
+import { readLimit } from "./request-writer.ts";
+import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
+
+/** What is done to the requests of a conversation. */
+export interface ReductionOptions extends Pick<ContextOptions, "policy" | "saving" | "secrets"> {
+  /** The window of a model, where the known one is not to be used. */
+  readonly contextTokens?: ((model: string) => number | undefined) | undefined;
+  /** Whether the model gets a tool to get back what was removed. */
+  readonly recall: "on" | "off";
+  /** Whether the model gets a tool for the memories of the project. */
+  readonly memory: "on" | "off";
+  /** Whether definitions of tools that this client never calls are loaded on demand only (Messages API). */
+  readonly deferTools: "on" | "off";
+  /** Who marks requests for the provider's cache that the client left without a mark. */
+  readonly cacheMarks: "client" | "added";
+}
+
+export interface ConversationContextOptions<P extends Provider> extends Pick<
+  ContextOptions<P>,
+  "store" | "session" | "onEvent"
+> {
+  readonly provider: P;
+  /** Who writes summaries: the conversation's model, by way of `ContextInput.askModel`. */
+  readonly summarizer: "own" | "none";
+  readonly reduction: ReductionOptions;
+  /** Shared with the one who recognises conversations. */
+  readonly digester?: MessageDigester | undefined;
+}
+
+export interface ContextInput<P extends Provider> {
+  readonly body: RequestBody;
+  /** Asks the conversation's model with the credentials of this request. They count until the next one brings others. */
+  readonly askModel?: AskModel<P> | undefined;
+  /** Whether the client can read what the gateway stores. */
+  readonly files: "shared" | "separate";
+}
+
+/** The context of one conversation. The first request opens it; each later one tells it what changed besides the list. */
+export class ConversationContext<P extends Provider> {
+  readonly #options: ConversationContextOptions<P>;
+  readonly #format: WireFormat;
+  readonly #tools: ConversationTools;
+  #opened: Promise<Context<P>> | undefined;
+  /** Of the newest request that the context has taken. */
+  #fixed: FixedPart | undefined;
+  #askModel: AskModel<P> | undefined;
+  #files: ContextInput<P>["files"] = "separate";
+  /** The limit that the client asked for last. */
+  #limitTokens: number | undefined;
+  #isClosed = false;
+
+  constructor(options: ConversationContextOptions<P>, tools: ConversationTools) {
+    this.#options = options;
+    this.#format = wireFormats[options.provider];
+    this.#tools = tools;
+  }
+
+  /** Undefined if it is not open. */
+  get opened(): Promise<Context<P>> | undefined {
+    return this.#opened;
+  }
+
+  get fixed(): FixedPart | undefined {
+    return this.#fixed;
+  }
+
+  get gatewayTools(): readonly GatewayTool[] {
+    return this.#fixed === undefined ? [] : this.#tools.own(this.#fixed);
+  }
+
+  get windowTokens(): number {
+    const model = this.#fixed?.model ?? "";
+    const settingTokens = this.#options.reduction.contextTokens?.(model);
+    return resolveWindow({ model, settingTokens: settingTokens === undefined ? undefined : tokens(settingTokens) })
+      .tokens;
+  }
+
+  async openOrUpdate({ body, askModel, files }: ContextInput<P>, list: ClientList): Promise<Context<P>> {
+    this.#askModel = askModel ?? this.#askModel;
+    this.#files = files;
+    this.#limitTokens = readLimit(this.#format, body)?.value ?? this.#limitTokens;
+    const fixed = readFixedPart(this.#format, body, list);
+    const context = await (this.#opened === undefined ? this.#open(fixed, body) : this.#update(fixed, this.#opened));
+    this.#fixed = fixed;
+    return context;
+  }
+
+  /** For good: then its session is free for others. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const opened = this.#opened;
+    this.#opened = undefined;
+    await (await opened?.catch(() => undefined))?.close();
+  }
+
+  async #open(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
+    this.#opened = this.#openWhenFree(fixed, body);
+    try {
+      return await this.#opened;
+    } catch (error) {
+      this.#opened = undefined;
+      throw error;
+    }
+  }
+
+  async #update(fixed: FixedPart, opened: Promise<Context<P>>): Promise<Context<P>> {
+    const [context, known] = [await opened, this.#fixed];
+    if (known === undefined) return context;
+    if (fixed.model !== known.model) await context.setModel(fixed.model);
+    if (!isSameSystem(fixed, known)) await context.setSystem(readSystem(fixed.system, fixed.preamble));
+    if (!isSameTools(fixed, known)) await context.setTools(this.#tools.options(fixed));
+    return context;
+  }
+
+  /** Another program may have the session open for a moment. */
+  async #openWhenFree(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
+    for (let waitedMs = 0; ; waitedMs += busyStepMs) {
+      if (this.#isClosed) throw new GatewayFailure("the conversation is closed");
+      try {
+        return await this.#openContext(fixed, body);
+      } catch (error) {
+        const isBusy = error instanceof ContextError && error.code === "busy";
+        if (!isBusy || waitedMs >= busyMsMax) throw error;
+      }
+      await wait(busyStepMs);
+    }
+  }
+
+  #openContext(fixed: FixedPart, body: RequestBody): Promise<Context<P>> {
+    const { provider, reduction, store, session, onEvent, summarizer } = this.#options;
+    const { policy, saving, secrets } = reduction;
+    const thinking = body.field("thinking");
+    const options: ContextOptions<P> = {
+      provider,
+      model: fixed.model,
+      system: readSystem(fixed.system, fixed.preamble),
+      tools: this.#tools.options(fixed),
+      hiddenTools: hiddenTools(fixed),
+      ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
+      contextTokens: (model) => reduction.contextTokens?.(model),
+      outputTokensMax: () => this.#limitTokens,
+      ...(policy === undefined ? {} : { policy }),
+      ...(saving === undefined ? {} : { saving }),
+      ...(secrets === undefined ? {} : { secrets }),
+      ...(store === undefined ? {} : { store: hidePathsUnless(store, () => this.#namesPaths) }),
+      ...(session === undefined ? {} : { session }),
+      ...(onEvent === undefined ? {} : { onEvent }),
+      ...(summarizer === "own" ? { summarizer: (request: SummaryRequest<P>) => this.#summarize(request) } : {}),
+    };
+    // A client may run its tools for longer than its conversation is kept open.
+    return openContextBy(options, { openCalls: "waiting", digester: this.#options.digester });
+  }
+
+  async #summarize(request: SummaryRequest<P>): Promise<Reply<P>> {
+    if (this.#askModel === undefined) throw new Error("a summary before the first request");
+    return await this.#askModel(request);
+  }
+
+  /** A path helps only a model that has no better way, and a client that can read it. */
+  get #namesPaths(): boolean {
+    return this.#files === "shared" && !this.gatewayTools.some(({ definition }) => definition.name === "recall");
+  }
+}
+
+function readFixedPart({ systemField }: WireFormat, body: RequestBody, { preamble }: ClientList): FixedPart {
+  const model = body.field("model");
+  return {
+    model: typeof model === "string" ? model : "",
+    system: systemField === undefined ? undefined : body.field(systemField),
+    preamble: preamble.map(({ value }) => value),
+    tools: body.field("tools"),
+  };
+}
+
+/**
+ * The store, whose results and transcripts have a path only while `isShown` says so. Else what replaces a result names the id
+ * alone, by which `recall` returns it. A path that was named once stays: edits are frozen.
+ */
+const hidePathsUnless = (store: Store, isShown: () => boolean): Store => ({
+  open: async () => {
+    const opened = await store.open();
+    if (opened.kind === "failed") return opened;
+    const { blobs, transcripts } = opened;
+    return {
+      ...opened,
+      ...(blobs.link === undefined
+        ? {}
+        : { blobs: { ...blobs, link: async (link) => (isShown() ? await blobs.link?.(link) : undefined) } }),
+      ...(transcripts.linkTo === undefined
+        ? {}
+        : { transcripts: { ...transcripts, linkTo: (id) => (isShown() ? transcripts.linkTo?.(id) : undefined) } }),
+    };
+  },
+});
+
+/** Whether an edit that makes requests smaller is in force. */
+export const isReduced = (context: Pick<Context<Provider>, "receipts">): boolean =>
+  context.receipts().some(({ kind, state }) => state === "in force" && reductions.has(kind));
+
+const reductions: ReadonlySet<EditKind> = new Set([
+  "offload",
+  "clear",
+  "server-edits",
+  "snip",
+  "collapse",
+  "leave-out",
+  "boundary",
+]);
