@@ -121,7 +121,10 @@ describe("the gateway's own pages", () => {
 
   it("forget deleted sessions for the operator alone", async () => {
     const asked: (readonly string[])[] = [];
-    const forget = async (ids: readonly string[]): Promise<void> => void asked.push(ids);
+    const forget = async (ids: readonly string[]) => {
+      asked.push(ids);
+      return "forgotten" as const;
+    };
     const { url } = await openGateway({ users }, { state: { ...state, forget } });
     const post = (key: string | undefined) =>
       fetch(`${url}/palimpsest/forget?session=c-ada&session=c-eve`, {

@@ -29,6 +29,7 @@ const line = z.object({
   project: z.string().optional(),
   client: z.string().optional(),
   windowTokens: z.number().optional(),
+  first: z.string().optional(),
   lists: z.array(z.string()).optional(),
   tail: z.array(z.string()).optional(),
   /** It is no longer known. */
@@ -136,14 +137,27 @@ export class ConversationLog {
   #read(text: string): void {
     const parsed = line.safeParse(tryParseJson(text));
     if (!parsed.success) return;
-    const { id, scope, tools, user, project, client, lists = [], tail, system, removed, windowTokens } = parsed.data;
+    const {
+      id,
+      scope,
+      tools,
+      user,
+      project,
+      client,
+      first,
+      lists = [],
+      tail,
+      system,
+      removed,
+      windowTokens,
+    } = parsed.data;
     if (removed === true) {
       this.#facts.delete(id);
       this.index.remove(id);
       return;
     }
     if (scope !== undefined && tools !== undefined && user !== undefined) {
-      this.index.put({ id, scope, tools, lists: [], tail: [] });
+      this.index.put({ id, scope, tools, first, lists: [], tail: [] });
       this.#facts.set(id, { user, project, client });
     }
     const facts = this.#facts.get(id);

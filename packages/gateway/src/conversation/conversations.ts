@@ -5,7 +5,7 @@ import type { Store } from "palimpsest/internal/ports/store";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { RequestBody } from "../body/request-body.ts";
-import type { ConversationRow, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
+import type { ConversationRow, ForgetOutcome, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
 import { localUser } from "../operate/users.ts";
 import { type Recognition, scopeName, toolsName } from "../recognise/conversation-index.ts";
 import type { ListDigests } from "../recognise/list-digests.ts";
@@ -62,6 +62,8 @@ export interface ActiveConversation {
   newest: DigestedBody | undefined;
   /** Tokens of the client's own list at its last request, as estimated, and when that was. */
   lastSent: { readonly tokens: number; readonly at: number } | undefined;
+  /** Requests that were found to be its own since it was opened. */
+  matches: number;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
   /** Those of them whose clients have no whole reply; aborted if the client has gone. */
@@ -119,6 +121,7 @@ export class Conversations implements GatewayState {
     const model = body.field("model");
     active.row.model = typeof model === "string" ? model : "";
     active.newest = { body, digests };
+    active.matches += 1;
     const listDigest = digests.prefixDigests.at(-1) ?? "";
     this.#deps.log.note(id, { list: listDigest, tail: ownMessages(digests), system: scope.system });
     this.#reader.remember(input, id);
@@ -156,27 +159,34 @@ export class Conversations implements GatewayState {
    * another request has found it meanwhile. Must not reject.
    */
   async discard({ open, begun }: MatchedRequest): Promise<void> {
-    if (begun === undefined || open.running > 1) return;
+    if (begun === undefined || open.matches > 1) return;
     const { id, row } = open;
     // At once: the client's next try may come as soon as it has the refusal.
     this.#drop(id);
-    await begun;
-    await open.conversation.close().catch(() => undefined);
-    const store = await this.#deps.openStore({ user: row.user, project: row.project }).open();
-    const deletion = store.kind === "open" ? store.deletion : undefined;
-    if ((await deletion?.detach(sessionId(id)))?.kind === "detached") await deletion?.purge([sessionId(id)]);
+    try {
+      await begun;
+      await open.conversation.close();
+      const store = await this.#deps.openStore({ user: row.user, project: row.project }).open();
+      const deletion = store.kind === "open" ? store.deletion : undefined;
+      if ((await deletion?.detach(sessionId(id)))?.kind === "detached") await deletion?.purge([sessionId(id)]);
+    } catch {
+      // An empty session stays in the list, and no more.
+    }
   }
 
-  async forget(ids: readonly string[]): Promise<void> {
-    const userById = new Map(ids.map((id) => [id, this.#deps.log.facts(id)?.user ?? localUser]));
+  async forget(ids: readonly string[]): Promise<ForgetOutcome> {
+    if (ids.some((id) => (this.#active.get(id)?.running ?? 0) > 0)) return "running";
+    const sessionsByUser = Map.groupBy(ids, (id) => this.#deps.log.facts(id)?.user ?? localUser);
     for (const id of ids) {
       const active = this.#active.get(id);
-      this.#drop(id);
-      await active?.conversation.close().catch(() => undefined);
+      if (active !== undefined) await this.#close(active);
     }
+    // Before it is no longer known whose they are: what fails can be tried again.
+    for (const [user, sessions] of sessionsByUser)
+      for (const listener of this.#forgetListeners) await listener(user, sessions);
+    for (const id of ids) this.#drop(id);
     await this.#deps.log.rewrite();
-    for (const [user, own] of Map.groupBy(ids, (id) => userById.get(id) ?? localUser))
-      for (const listener of this.#forgetListeners) await listener(user, own);
+    return "forgotten";
   }
 
   /** For what is kept of conversations elsewhere. */
@@ -229,6 +239,7 @@ export class Conversations implements GatewayState {
       newest: undefined,
       lastSent: undefined,
       running: 0,
+      matches: 0,
       waiting: new Set(),
     };
     this.#active.set(id, opened);

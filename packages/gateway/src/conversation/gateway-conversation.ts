@@ -20,7 +20,7 @@ import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
 import { answerGatewayCalls } from "./gateway-tools.ts";
 import { Recording } from "./recording.ts";
-import type { LeftOut, RefusedAdditions } from "./refused-additions.ts";
+import type { Addition, LeftOut, RefusedAdditions } from "./refused-additions.ts";
 import { RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
 import { type WireFormat, wireFormats } from "./wire-format.ts";
@@ -195,14 +195,15 @@ export class GatewayConversation<P extends Provider> {
     });
   }
 
-  /** Whether requests of this conversation may have breakpoints that their client did not set. */
-  mayAddBreakpoints(body: RequestBody): boolean {
-    return this.#writer.mayAddBreakpoints(body);
-  }
-
   /** The upstream does not take this addition: it is in no request of any conversation from now on. */
   leaveOut(body: RequestBody, refused: LeftOut): void {
     this.#writer.leaveOut(body, refused);
+    this.#checkTools(body);
+  }
+
+  /** It was refused for something else: see `leaveOut`. */
+  addAgain(body: RequestBody, addition: Addition): void {
+    this.#writer.addAgain(body, addition);
     this.#checkTools(body);
   }
 

@@ -45,6 +45,8 @@ interface MarkedList {
   readonly elements: readonly (BodyElement | Uint8Array)[];
   readonly marks: FieldChanges;
   readonly toolMarks: "kept" | "dropped";
+  /** What the messages of the list have that the client did not write. */
+  readonly added: "block-mark" | "breakpoint" | undefined;
 }
 
 /**
@@ -84,7 +86,7 @@ export class RequestWriter<P extends Provider> {
 
   write({ body, list, outgoing, request }: WriteInput<P>): WrittenBody {
     const untouched = outgoing !== undefined && isUntouched(outgoing, list);
-    const { elements, marks, toolMarks } =
+    const { elements, marks, toolMarks, added } =
       outgoing === undefined
         ? { elements: writeView(list, request.params), ...this.#clientMarks(body) }
         : untouched
@@ -112,8 +114,8 @@ export class RequestWriter<P extends Provider> {
       "automatic-mark": marks["cache_control"] !== undefined,
       "thinking-binding": binding.betas.length > 0,
       usage: Object.keys(usage).length > 0,
-      "block-mark": marks["system"] !== undefined || (this.#marks !== undefined && elements !== body.elements),
-      breakpoint: !untouched && this.mayAddBreakpoints(body),
+      "block-mark": marks["system"] !== undefined || added === "block-mark",
+      breakpoint: added === "breakpoint",
       "gateway-tools": this.#tools.own(clientTools).length > 0,
     };
     return {
@@ -132,14 +134,14 @@ export class RequestWriter<P extends Provider> {
     return this.#refused?.has({ provider: this.#provider, model: readModel(body), addition }) === true;
   }
 
-  /** Whether its requests may have breakpoints that the client did not set. */
-  mayAddBreakpoints(body: RequestBody): boolean {
-    return this.#breakpoints?.isFor(body) === true && body.field("prompt_cache_options") === undefined;
-  }
-
   /** From now on, in all conversations. */
   leaveOut(body: RequestBody, { addition, sign }: LeftOut): void {
     this.#refused?.add({ provider: this.#provider, model: readModel(body), addition }, sign);
+  }
+
+  /** The refusal was for something else. */
+  addAgain(body: RequestBody, addition: Addition): void {
+    this.#refused?.remove({ provider: this.#provider, model: readModel(body), addition });
   }
 
   /** The client's own messages where the view shows them, and marks where the context plans them. */
@@ -156,13 +158,20 @@ export class RequestWriter<P extends Provider> {
       ? undefined
       : this.#marks?.edited(body, { written, elements, encode });
     if (marked !== undefined)
-      return { elements: [...preamble, ...marked.list], marks: marked.fields, toolMarks: marked.tools };
+      return {
+        elements: [...preamble, ...marked.list],
+        marks: marked.fields,
+        toolMarks: marked.tools,
+        added: "block-mark",
+      };
+    const withBreakpoint = this.leavesOut(body, "breakpoint")
+      ? undefined
+      : this.#breakpoints?.edited(body, { written, elements, encode });
     const sent =
-      (this.leavesOut(body, "breakpoint")
-        ? undefined
-        : this.#breakpoints?.edited(body, { written, elements, encode })) ??
+      withBreakpoint ??
       written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value));
-    return { elements: [...preamble, ...sent], ...this.#clientMarks(body) };
+    const added = withBreakpoint === undefined ? undefined : "breakpoint";
+    return { elements: [...preamble, ...sent], ...this.#clientMarks(body), added };
   }
 
   #encode(value: JsonObject): Uint8Array {
@@ -171,9 +180,9 @@ export class RequestWriter<P extends Provider> {
     return bytes;
   }
 
-  #clientMarks(body: RequestBody): Pick<MarkedList, "marks" | "toolMarks"> {
+  #clientMarks(body: RequestBody): Omit<MarkedList, "elements"> {
     const isLeftOut = (addition: Addition): boolean => this.leavesOut(body, addition);
-    return { marks: this.#marks?.missing(body, isLeftOut) ?? {}, toolMarks: "kept" };
+    return { marks: this.#marks?.missing(body, isLeftOut) ?? {}, toolMarks: "kept", added: undefined };
   }
 }
 

@@ -68,8 +68,8 @@ async function release({ state }: GatewayPagesDeps, http: HttpPair): Promise<voi
 async function forget({ state }: GatewayPagesDeps, http: HttpPair): Promise<void> {
   const sessions = new URLSearchParams(http.request.url?.split("?")[1]).getAll("session");
   try {
-    await state.forget?.(sessions);
-    sendJson(http, { status: 200, value: { outcome: "forgotten" } });
+    const outcome = (await state.forget?.(sessions)) ?? "forgotten";
+    sendJson(http, { status: outcome === "running" ? 409 : 200, value: { outcome } });
   } catch {
     sendJson(http, { status: 500, value: { outcome: "failed" } });
   }

@@ -5,8 +5,11 @@ export interface GatewayState {
   /** Closes a conversation that no request uses now, so that another program can edit its session. */
   release?(id: string): Promise<ReleaseOutcome>;
   /** Sessions were deleted: resolves when nothing of them is kept any more, in memory or on disk. */
-  forget?(ids: readonly string[]): Promise<void>;
+  forget?(ids: readonly string[]): Promise<ForgetOutcome>;
 }
+
+/** `running`: a reply of one of them is on its way and would be stored again, so nothing was removed. */
+export type ForgetOutcome = "forgotten" | "running";
 
 /** `running`: a reply is on its way, so that it stays open. */
 export type ReleaseOutcome = "released" | "running" | "not-open";

@@ -22,6 +22,8 @@ export interface ConversationRecord {
   readonly scope: string;
   /** The names of its tools. */
   readonly tools: string;
+  /** The list that it began with; undefined if it has none yet. */
+  readonly first?: string | undefined;
   /** The newest lists that it was asked with; the newest last. */
   readonly lists: readonly string[];
   /** Messages at the end of its newest list. */
@@ -180,9 +182,9 @@ export class ConversationIndex {
   }
 
   /** Adds a conversation, or replaces what is known of it. */
-  put({ id, scope, tools, lists, tail, system }: ConversationRecord): void {
+  put({ id, scope, tools, first, lists, tail, system }: ConversationRecord): void {
     this.remove(id);
-    const empty = { first: undefined, lists: [], tail: [], isReplied: false, replyList: undefined, askedAt: 0 };
+    const empty = { first, lists: [], tail: [], isReplied: false, replyList: undefined, askedAt: 0 };
     this.#known.set(id, { ...empty, scope, tools, system });
     this.#idBySession.set(`${scope} ${tools}`, id);
     for (const list of lists) this.addList(id, list);
@@ -294,10 +296,14 @@ function compareRanks(one: readonly number[], other: readonly number[]): number 
   return at === -1 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
 }
 
-const toKnown = (id: string, { scope, tools, lists, tail, system }: IndexedConversation): ConversationRecord => ({
+const toKnown = (
+  id: string,
+  { scope, tools, first, lists, tail, system }: IndexedConversation,
+): ConversationRecord => ({
   id,
   scope,
   tools,
+  ...(first === undefined ? {} : { first }),
   lists,
   tail,
   ...(system === undefined ? {} : { system }),

@@ -40,6 +40,8 @@ async function askToForget(
   for (let at = 0; at < sessions.length; at += askedTogetherMax) {
     const query = sessions.slice(at, at + askedTogetherMax).map((id) => `session=${encodeURIComponent(id)}`);
     const answer = await ask({ ...gateway, path: `/palimpsest/forget?${query.join("&")}`, method: "POST" });
+    if (answer?.status === 409)
+      return failed(`the gateway at ${gateway.url} is answering a request of one of them; try again when it has ended`);
     if (answer?.status !== 200) return failed(`the gateway at ${gateway.url} could not remove what it keeps`);
   }
   return undefined;
