@@ -149,3 +149,87 @@ describe("an upstream that compresses its replies although it is asked not to", 
     expect(offered).toEqual([true, false]);
   });
 });
+
+describe("an error that names an addition, but means what the client wrote", () => {
+  const rounds = Array.from({ length: 40 }, (_, nth) => [
+    { role: "assistant", content: [{ type: "tool_use", id: `toolu_${nth}`, name: "read", input: { nth } }] },
+    {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: `toolu_${nth}`, content: `line ${nth} of a result `.repeat(300) }],
+    },
+  ]).flat();
+  const wrong = { type: "text", text: "Go on.", cache_control: { type: "persistent" } };
+  const messages = [{ role: "user", content: "Go." }, ...rounds, { role: "user", content: [wrong] }];
+  const hasWrongMark = async (request: Request): Promise<boolean> => (await request.text()).includes('"persistent"');
+
+  it.each([
+    ["edited", 40_000],
+    ["whole", 1_000_000],
+  ])("reaches the client after a few tries, and changes no other conversation (%s list)", async (_, contextTokens) => {
+    const message = "messages.81.content.0.cache_control.type: Input should be 'ephemeral'";
+    await open({
+      contextTokens,
+      answer: async (request) => ((await hasWrongMark(request)) ? refuse(message) : undefined),
+    });
+    // The client's own marks make way in an edited list: then the upstream has nothing to refuse.
+    await fetch(`${world.url}/v1/messages`, { method: "POST", headers, body: JSON.stringify({ ...base, messages }) });
+    expect(world.traffic.length).toBeLessThanOrEqual(6);
+    await post({ ...base, messages: [{ role: "user", content: "Another one." }] });
+    expect(JSON.stringify(world.traffic.at(-1)?.body)).toMatch(/"system":\[\{[^}]*"cache_control"/);
+  });
+
+  it("ends also if every request is refused", async () => {
+    const message = "messages.81.content.0.cache_control.type: Input should be 'ephemeral'";
+    await open({ contextTokens: 40_000, answer: () => Promise.resolve(refuse(message)) });
+    const body = JSON.stringify({ ...base, messages });
+    const reply = await fetch(`${world.url}/v1/messages`, { method: "POST", headers, body });
+    expect([reply.status, world.traffic.length <= 8]).toEqual([400, true]);
+  });
+});
+
+it("a first request that is refused late takes nothing from a request that was answered meanwhile", async () => {
+  const refusal = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  await open({
+    answer: async (request) => {
+      if (!(await request.text()).includes("Slow")) return undefined;
+      arrived.resolve();
+      await refusal.promise;
+      return refuse("model: not found");
+    },
+  });
+  const send = (content: string) =>
+    fetch(`${world.url}/v1/messages`, {
+      method: "POST",
+      headers: { ...headers, "x-palimpsest-session": "one" },
+      body: JSON.stringify({ ...base, messages: [{ role: "user", content }] }),
+    });
+  const slow = send("Slow");
+  await arrived.promise;
+  const answered = await send("Fast");
+  await answered.text();
+  refusal.resolve();
+  expect([answered.status, (await slow).status]).toEqual([200, 400]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(world.conversations.conversations().map(({ requests }) => requests)).toEqual([2]);
+});
+
+it("a conversation is not forgotten while a reply of it is on its way", async () => {
+  const answer = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  await open({
+    answer: async () => {
+      arrived.resolve();
+      await answer.promise;
+      return undefined;
+    },
+  });
+  const sent = post({ ...base, messages: [{ role: "user", content: "Go." }] });
+  await arrived.promise;
+  const ids = world.conversations.conversations().map(({ id }) => id);
+  expect(await world.conversations.forget(ids)).toBe("running");
+  answer.resolve();
+  await sent;
+  await expect.poll(() => world.conversations.forget(ids)).toBe("forgotten");
+  expect(world.conversations.conversations()).toEqual([]);
+});

@@ -52,6 +52,19 @@ function run(requests: readonly string[], scope = unnamed): string {
   return ids.join("");
 }
 
+it("knows with which list a conversation began, also after a restart", () => {
+  const index = new ConversationIndex();
+  const record = { id: "A", scope: scopeName(unnamed), tools: toolsName(unnamed), lists: [], tail: [] };
+  index.put(record);
+  const lists = Array.from({ length: listsMax + 2 }, (_, nth) => digest(`go${" GONE more".repeat(nth)}`));
+  for (const { prefixDigests } of lists) index.addList("A", prefixDigests.at(-1) ?? "");
+  const restarted = new ConversationIndex();
+  restarted.put(index.get("A") ?? record);
+  const [oldest] = restarted.get("A")?.lists ?? [];
+  const rewound = lists.find(({ prefixDigests }) => prefixDigests.at(-1) === oldest);
+  expect(restarted.find(unnamed, rewound ?? digest("go"), () => false)).toMatchObject({ kind: "found", id: "A" });
+});
+
 describe("without a name of its session, a request belongs to", () => {
   it.each([
     ["the conversation that it goes on with", ["go!", "go GONE more!", "go GONE more MORE yet!"], "AAA"],
@@ -103,6 +116,7 @@ describe("without a name of its session, a request belongs to", () => {
       "AABABAB",
     ],
     ["a third run", ["go!", "go GONE more!", "go!", "go GONE more!", "go!", "go GONE more!"], "AABBCC"],
+    ["a new one if only its first words are those of another", ["go!", "go GONE more!", "go ELSE more!"], "AAB"],
     ["its own conversation at a retry in the middle", ["go!", "go GONE more", "go GONE more!"], "AAA"],
     [
       "the longest list that it begins with at a rewind",

@@ -140,7 +140,8 @@ export class ConversationIndex {
       const fitting = all.filter(
         ({ id, known }) =>
           request.isFree(id) &&
-          !(isUnnamed && isWhole && (request.isStart || known.first === prefixDigests[at])) &&
+          !(isUnnamed && isWhole && request.isStart) &&
+          !(isUnnamed && known.first === prefixDigests[at] && (isWhole || wentElsewhere(known, request, at))) &&
           !(isUnnamed && request.isStart && !isSameSystem(known, request)),
       );
       // One that has not gone elsewhere from there: a crash may have lost its later lists.
@@ -294,6 +295,16 @@ const isSameSystem = ({ system }: IndexedConversation, { scope }: ListRequest): 
 function compareRanks(one: readonly number[], other: readonly number[]): number {
   const at = one.findIndex((rank, index) => rank !== other[index]);
   return at === -1 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
+}
+
+/**
+ * Whether the conversation went on with another reply behind the list up to a message. Many runs begin with the same words, so
+ * that a list with another reply is of another run. A reply that is no longer known counts as another one.
+ */
+function wentElsewhere(known: IndexedConversation, { digests }: ListRequest, at: number): boolean {
+  if (known.lists.at(-1) === digests.prefixDigests[at] || known.tail.length === 0) return false;
+  const next = digests.messages.slice(at + 1).find((message) => message !== "");
+  return next !== undefined && !known.tail.includes(next);
 }
 
 const toKnown = (
