@@ -74,7 +74,7 @@ export class ConversationLog {
   add(conversation: Pick<ConversationRecord, "id" | "scope" | "tools">, facts: ConversationFacts): Promise<void> {
     this.index.put({ ...conversation, lists: [], tail: [] });
     this.#facts.set(conversation.id, facts);
-    this.#unwritten.push({ ...conversation, ...withoutUndefined(facts) });
+    this.#unwritten.push({ ...conversation, ...facts });
     const written = this.#write();
     const [oldest] = this.#facts.keys();
     if (this.#facts.size > conversationsMax && oldest !== undefined) {
@@ -169,7 +169,7 @@ export class ConversationLog {
   async #rewrite(): Promise<void> {
     const entries = [...this.#facts].flatMap(([id, facts]) => {
       const known = this.index.get(id);
-      return known === undefined ? [] : [{ ...known, ...withoutUndefined(facts) }];
+      return known === undefined ? [] : [{ ...known, ...facts }];
     });
     this.#lines = entries.length;
     await this.#file?.rewrite(entries);
@@ -184,10 +184,3 @@ export async function readWindow(path: string, id: string): Promise<number | und
   });
   return read.at(-1);
 }
-
-const withoutUndefined = ({ user, project, client, windowTokens }: ConversationFacts) => ({
-  ...(windowTokens === undefined ? {} : { windowTokens }),
-  user,
-  ...(project === undefined ? {} : { project }),
-  ...(client === undefined ? {} : { client }),
-});

@@ -3,7 +3,6 @@ import { isArray, isObject, type Json, type JsonObject, listField, textField } f
 import type { BodyElement } from "../body/body-element.ts";
 import { type FieldChanges, writeElement, writeValue } from "../body/write-body.ts";
 import { additionalTools, toolName } from "../recognise/read-identity.ts";
-import type { FixedPart } from "./fixed-part.ts";
 import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
 import { type GatewayTool, gatewayToolNames } from "./gateway-tools.ts";
 import { recallTool } from "./recall-tool.ts";
@@ -21,7 +20,10 @@ interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
 }
 
 /** Where a request has tools: in its field, or in elements in front of its list (`additional_tools`), as Codex does. */
-type ClientTools = Pick<FixedPart, "tools" | "preamble">;
+export interface ClientTools {
+  readonly tools: Json | undefined;
+  readonly preamble: readonly JsonObject[];
+}
 
 /** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them in the same list. */
 export class ConversationTools {

@@ -15,14 +15,14 @@ import { GatewayConversation } from "./gateway-conversation.ts";
 import { RefusedAdditions } from "./refused-additions.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
 import { idleMs, openMax, rowsMax } from "./limits.ts";
-import { type DigestedBody, type ReadRequest, type RequestInput, RequestReader } from "./request-reader.ts";
-import type { WrittenBody } from "./request-writer.ts";
-
-/** Whose conversations, and of which project. */
-export interface ConversationOwner {
-  readonly user: string;
-  readonly project: string | undefined;
-}
+import {
+  type ConversationOwner,
+  type DigestedBody,
+  type ReadRequest,
+  type RequestInput,
+  RequestReader,
+} from "./request-reader.ts";
+import { readModel, type WrittenBody } from "./request-writer.ts";
 
 export interface ConversationsDeps {
   readonly openStore: (owner: ConversationOwner) => Store;
@@ -116,8 +116,7 @@ export class Conversations implements GatewayState {
     const { body, previous, scope, digests } = read;
     const { id, begun } = recognition.kind === "found" ? { id: recognition.id, begun: undefined } : this.#begin(read);
     const active = this.#activate(id, input);
-    const model = body.field("model");
-    active.row.model = typeof model === "string" ? model : "";
+    active.row.model = readModel(body);
     active.newest = { body, digests };
     const listDigest = digests.prefixDigests.at(-1) ?? "";
     this.#deps.log.note(id, { list: listDigest, tail: ownMessages(digests), system: scope.system });
@@ -259,7 +258,10 @@ export class Conversations implements GatewayState {
   }
 
   /** What the reply says, as the client would send it back. */
-  noteReply({ open, listDigest: list }: MatchedRequest, { provider, elements }: ReadElements): void {
+  noteReply(
+    { open, listDigest: list }: MatchedRequest,
+    { provider, elements }: { readonly provider: Provider; readonly elements: readonly JsonObject[] },
+  ): void {
     const replyList = this.#reader.digesters[provider].extend(list, elements);
     this.#deps.log.index.setReply(open.id, { list, replyList });
   }
@@ -297,11 +299,6 @@ export class Conversations implements GatewayState {
     this.#active.delete(id);
     await conversation.close().catch(() => undefined);
   }
-}
-
-interface ReadElements {
-  readonly provider: Provider;
-  readonly elements: readonly JsonObject[];
 }
 
 const isAsked = (active: ActiveConversation | undefined): boolean =>
