@@ -95,11 +95,7 @@ function readReduction({ contextTokens, policy, saving, secrets, ...config }: Co
   };
 }
 
-interface StoreInput {
-  readonly home: string;
-  readonly cwd: string;
-  readonly owner: ConversationOwner;
-}
+type StoreInput = Pick<OpenGatewayOptions, "home" | "cwd"> & { readonly owner: ConversationOwner };
 
 /** The user of this machine has the sessions of each project where all commands find them; other users have folders of their own. */
 function openProjectStore({ home, cwd, owner: { user, project } }: StoreInput): Store {

@@ -1,7 +1,6 @@
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import type { ConversationRecord } from "../recognise/conversation-index.ts";
-import { ConversationIndex } from "../recognise/conversation-index.ts";
+import { ConversationIndex, type ConversationRecord } from "../recognise/conversation-index.ts";
 import { conversationsMax } from "../recognise/limits.ts";
 import { JsonLinesFile } from "./json-lines-file.ts";
 import { logDelayMs, logLinesSpare } from "./limits.ts";
@@ -15,11 +14,7 @@ export interface ConversationFacts {
   readonly windowTokens?: number | undefined;
 }
 
-interface NotedRequest {
-  readonly list: string;
-  readonly tail: readonly string[];
-  readonly system?: string | undefined;
-}
+type NotedRequest = Pick<ConversationRecord, "tail" | "system"> & { readonly list: string };
 
 const line = z.object({
   id: z.string(),

@@ -7,7 +7,7 @@ import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
 import { type GatewayTool, gatewayToolNames } from "./gateway-tools.ts";
 import { recallTool } from "./recall-tool.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
-import { ToolDeferral } from "./tool-deferral.ts";
+import { ToolDeferral, withoutMark } from "./tool-deferral.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
@@ -114,7 +114,7 @@ export class ConversationTools {
       if (own.length === 0 && marks === "kept") return {};
       const marked = (offered ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
-      const written = marks === "kept" ? all : all.map(withoutMark);
+      const written = marks === "kept" ? all : all.map((tool) => (isObject(tool) ? withoutMark(tool) : tool));
       this.#encoded = { tools, forced, marks, offered, bytes: writeValue({ bytes, value: tools }, written) };
     }
     return this.#encoded === undefined ? {} : { tools: this.#encoded.bytes };
@@ -143,12 +143,6 @@ export class ConversationTools {
 
 /** What becomes of the client's marks for the cache. */
 type MarkUse = "kept" | "dropped";
-
-function withoutMark(tool: Json): Json {
-  if (!isObject(tool)) return tool;
-  const { cache_control: _mark, ...others } = tool;
-  return others;
-}
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */
 export function hiddenTools(client: ClientTools): readonly string[] {

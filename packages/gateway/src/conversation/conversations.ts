@@ -4,7 +4,6 @@ import type { ContextEvent } from "palimpsest/internal/context/outcomes";
 import type { Store } from "palimpsest/internal/ports/store";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { RequestBody } from "../body/request-body.ts";
 import type { ConversationRow, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
 import { localUser } from "../operate/users.ts";
 import { type Recognition, scopeName, toolsName } from "../recognise/conversation-index.ts";
@@ -42,11 +41,8 @@ export interface FindInput extends RequestInput {
 }
 
 /** A request whose conversation is known. */
-export interface MatchedRequest {
+export interface MatchedRequest extends Pick<ReadRequest, "body" | "previous"> {
   readonly open: ActiveConversation;
-  readonly body: RequestBody;
-  /** The body that it was read with. */
-  readonly previous: RequestBody | undefined;
   readonly listDigest: string;
   readonly signal: AbortSignal;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */

@@ -69,13 +69,8 @@ function readFunction(definition: Json | undefined): readonly ToolOption[] {
   const name = isObject(definition) ? (textField(definition, "name") ?? "") : "";
   if (!isObject(definition) || !toolNamePattern.test(name)) return [];
   const parameters = field(definition, "parameters");
-  return [
-    {
-      name,
-      description: textField(definition, "description"),
-      input_schema: isObject(parameters) ? parameters : { type: "object" },
-    },
-  ];
+  const schema = isObject(parameters) ? parameters : { type: "object" };
+  return [{ name, description: textField(definition, "description"), input_schema: schema }];
 }
 
 function readResponsesTool(tool: JsonObject): readonly ToolOption[] {
