@@ -6,10 +6,11 @@ import { errorCode } from "palimpsest/internal/store/files/disk";
 import { locateProject } from "palimpsest/internal/store/files/project";
 import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store";
 import { ConversationLog } from "./conversation/conversation-log.ts";
-import { type ConversationOwner, Conversations } from "./conversation/conversations.ts";
+import { Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/conversation-context.ts";
 import { conversationsPath, historyLogPath } from "./conversation/forget-sessions.ts";
 import { HistoryLog } from "./conversation/history-log.ts";
+import type { ConversationOwner } from "./conversation/request-reader.ts";
 import { ToolUsageLog } from "./conversation/tool-usage-log.ts";
 import { contextExchange } from "./exchange/context-exchange.ts";
 import { type GatewayOutcome, serveGateway, type ServeGatewayOptions } from "./http/serve-gateway.ts";
@@ -80,31 +81,21 @@ async function openLogs(home: string) {
   }
 }
 
-const readReduction = ({
-  contextTokens,
-  recall,
-  memory,
-  deferTools,
-  cacheMarks,
-  policy,
-  saving,
-  secrets,
-}: ContextConfig): ReductionOptions => ({
-  recall: recall ?? "on",
-  memory: memory ?? "off",
-  deferTools: deferTools ?? "off",
-  cacheMarks: cacheMarks ?? "added",
-  contextTokens: (model) => (typeof contextTokens === "object" ? contextTokens[model] : contextTokens),
-  ...(policy === undefined ? {} : { policy }),
-  ...(saving === undefined ? {} : { saving }),
-  ...(secrets === undefined ? {} : { secrets }),
-});
-
-interface StoreInput {
-  readonly home: string;
-  readonly cwd: string;
-  readonly owner: ConversationOwner;
+function readReduction({ contextTokens, policy, saving, secrets, ...config }: ContextConfig): ReductionOptions {
+  const { recall = "on", memory = "off", deferTools = "off", cacheMarks = "added" } = config;
+  return {
+    recall,
+    memory,
+    deferTools,
+    cacheMarks,
+    contextTokens: (model) => (typeof contextTokens === "object" ? contextTokens[model] : contextTokens),
+    ...(policy === undefined ? {} : { policy }),
+    ...(saving === undefined ? {} : { saving }),
+    ...(secrets === undefined ? {} : { secrets }),
+  };
 }
+
+type StoreInput = Pick<OpenGatewayOptions, "home" | "cwd"> & { readonly owner: ConversationOwner };
 
 /** The user of this machine has the sessions of each project where all commands find them; other users have folders of their own. */
 function openProjectStore({ home, cwd, owner: { user, project } }: StoreInput): Store {

@@ -92,12 +92,9 @@ export class RequestBody {
 
 function listElements(
   buffer: Buffer,
-  {
-    list,
-    layout,
-    previous,
-  }: { readonly list: ListName; readonly layout: ObjectLayout; readonly previous: RequestBody | undefined },
+  parts: { readonly list: ListName; readonly layout: ObjectLayout; readonly previous: RequestBody | undefined },
 ): BodyElement[] | undefined {
+  const { list, layout, previous } = parts;
   if (layout.list !== undefined)
     return layout.list.elements.map(({ start, end, isSame }, index) => {
       const same = isSame ? previous?.elements[index] : undefined;

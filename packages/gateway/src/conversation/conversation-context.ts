@@ -9,16 +9,16 @@ import type { ContextOptions } from "palimpsest/internal/open/options";
 import type { Store } from "palimpsest/internal/ports/store";
 import { tokens } from "palimpsest/internal/schema/brand";
 import type { EditKind } from "palimpsest/internal/schema/edit";
-import { isObject, textField } from "palimpsest/internal/schema/json";
+import { isArray, isObject, type Json, textField } from "palimpsest/internal/schema/json";
 import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
+import { additionalTools, billingLine } from "../recognise/read-identity.ts";
 import type { ClientList } from "./client-list.ts";
-import { type ConversationTools, hiddenTools } from "./conversation-tools.ts";
-import { type FixedPart, isSameSystem, isSameTools } from "./fixed-part.ts";
+import { type ClientTools, type ConversationTools, hiddenTools } from "./conversation-tools.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
 import type { GatewayTool } from "./gateway-tools.ts";
 import { busyMsMax, busyStepMs } from "./limits.ts";
-import { readLimit } from "./request-writer.ts";
+import { readLimit, readModel } from "./request-writer.ts";
 import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
 
 /** What is done to the requests of a conversation. */
@@ -35,10 +35,7 @@ export interface ReductionOptions extends Pick<ContextOptions, "policy" | "savin
   readonly cacheMarks: "client" | "added";
 }
 
-export interface ConversationContextOptions<P extends Provider> extends Pick<
-  ContextOptions<P>,
-  "store" | "session" | "onEvent"
-> {
+export interface ContextDeps<P extends Provider> extends Pick<ContextOptions<P>, "store" | "session" | "onEvent"> {
   readonly provider: P;
   /** Who writes summaries: the conversation's model, by way of `ContextInput.askModel`. */
   readonly summarizer: "own" | "none";
@@ -57,7 +54,7 @@ export interface ContextInput<P extends Provider> {
 
 /** The context of one conversation. The first request opens it; each later one tells it what changed besides the list. */
 export class ConversationContext<P extends Provider> {
-  readonly #options: ConversationContextOptions<P>;
+  readonly #options: ContextDeps<P>;
   readonly #format: WireFormat;
   readonly #tools: ConversationTools;
   #opened: Promise<Context<P>> | undefined;
@@ -69,7 +66,7 @@ export class ConversationContext<P extends Provider> {
   #limitTokens: number | undefined;
   #isClosed = false;
 
-  constructor(options: ConversationContextOptions<P>, tools: ConversationTools) {
+  constructor(options: ContextDeps<P>, tools: ConversationTools) {
     this.#options = options;
     this.#format = wireFormats[options.provider];
     this.#tools = tools;
@@ -182,15 +179,43 @@ export class ConversationContext<P extends Provider> {
   }
 }
 
-function readFixedPart({ systemField }: WireFormat, body: RequestBody, { preamble }: ClientList): FixedPart {
-  const model = body.field("model");
-  return {
-    model: typeof model === "string" ? model : "",
-    system: systemField === undefined ? undefined : body.field(systemField),
-    preamble: preamble.map(({ value }) => value),
-    tools: body.field("tools"),
-  };
+/** What a request has besides its list. */
+interface FixedPart extends ClientTools {
+  readonly model: string;
+  readonly system: Json | undefined;
 }
+
+const readFixedPart = ({ systemField }: WireFormat, body: RequestBody, { preamble }: ClientList): FixedPart => ({
+  model: readModel(body),
+  system: systemField === undefined ? undefined : body.field(systemField),
+  preamble: preamble.map(({ value }) => value),
+  tools: body.field("tools"),
+});
+
+/** Bodies of one conversation share the values that did not change, so that identity says most of it. */
+export const isSameSystem = (now: FixedPart, sent: FixedPart): boolean =>
+  (now.system === sent.system || isSameJson(withoutBilling(now.system), withoutBilling(sent.system))) &&
+  isSameList(now.preamble, sent.preamble);
+
+/** A line of Claude Code that is not for the model and changes with the first message. */
+function withoutBilling(system: Json | undefined): Json | undefined {
+  const [first, ...others] = isArray(system) ? system : [];
+  const text = isObject(first) ? textField(first, "text") : undefined;
+  return text?.startsWith(billingLine) === true ? others : system;
+}
+
+const isSameTools = (now: FixedPart, sent: FixedPart): boolean =>
+  (now.tools === sent.tools || isSameJson(now.tools, sent.tools)) &&
+  isSameList(preambleTools(now), preambleTools(sent));
+
+const preambleTools = ({ preamble }: FixedPart): readonly Json[] =>
+  preamble.flatMap((element) => additionalTools(element) ?? []);
+
+const isSameList = (now: readonly Json[], sent: readonly Json[]): boolean =>
+  now.length === sent.length && now.every((value, at) => value === sent[at] || isSameJson(value, sent[at]));
+
+const isSameJson = (one: Json | undefined, other: Json | undefined): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
 
 /**
  * The store, whose results and transcripts have a path only while `isShown` says so. Else what replaces a result names the id

@@ -1,7 +1,6 @@
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import type { ConversationRecord } from "../recognise/conversation-index.ts";
-import { ConversationIndex } from "../recognise/conversation-index.ts";
+import { ConversationIndex, type ConversationRecord } from "../recognise/conversation-index.ts";
 import { conversationsMax } from "../recognise/limits.ts";
 import { JsonLinesFile } from "./json-lines-file.ts";
 import { logDelayMs, logLinesSpare } from "./limits.ts";
@@ -15,11 +14,7 @@ export interface ConversationFacts {
   readonly windowTokens?: number | undefined;
 }
 
-interface NotedRequest {
-  readonly list: string;
-  readonly tail: readonly string[];
-  readonly system?: string | undefined;
-}
+type NotedRequest = Pick<ConversationRecord, "tail" | "system"> & { readonly list: string };
 
 const line = z.object({
   id: z.string(),
@@ -75,7 +70,7 @@ export class ConversationLog {
   add(conversation: Pick<ConversationRecord, "id" | "scope" | "tools">, facts: ConversationFacts): Promise<void> {
     this.index.put({ ...conversation, lists: [], tail: [] });
     this.#facts.set(conversation.id, facts);
-    this.#unwritten.push({ ...conversation, ...withoutUndefined(facts) });
+    this.#unwritten.push({ ...conversation, ...facts });
     const written = this.#write();
     const [oldest] = this.#facts.keys();
     if (this.#facts.size > conversationsMax && oldest !== undefined) {
@@ -183,7 +178,7 @@ export class ConversationLog {
   async #rewrite(): Promise<void> {
     const entries = [...this.#facts].flatMap(([id, facts]) => {
       const known = this.index.get(id);
-      return known === undefined ? [] : [{ ...known, ...withoutUndefined(facts) }];
+      return known === undefined ? [] : [{ ...known, ...facts }];
     });
     this.#lines = entries.length;
     await this.#file?.rewrite(entries);
@@ -198,10 +193,3 @@ export async function readWindow(path: string, id: string): Promise<number | und
   });
   return read.at(-1);
 }
-
-const withoutUndefined = ({ user, project, client, windowTokens }: ConversationFacts) => ({
-  ...(windowTokens === undefined ? {} : { windowTokens }),
-  user,
-  ...(project === undefined ? {} : { project }),
-  ...(client === undefined ? {} : { client }),
-});

@@ -3,12 +3,11 @@ import { isArray, isObject, type Json, type JsonObject, listField, textField } f
 import type { BodyElement } from "../body/body-element.ts";
 import { type FieldChanges, writeElement, writeValue } from "../body/write-body.ts";
 import { additionalTools, toolName } from "../recognise/read-identity.ts";
-import type { FixedPart } from "./fixed-part.ts";
 import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
 import { type GatewayTool, gatewayToolNames } from "./gateway-tools.ts";
 import { recallTool } from "./recall-tool.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
-import { ToolDeferral } from "./tool-deferral.ts";
+import { ToolDeferral, withoutMark } from "./tool-deferral.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
@@ -21,7 +20,10 @@ interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
 }
 
 /** Where a request has tools: in its field, or in elements in front of its list (`additional_tools`), as Codex does. */
-type ClientTools = Pick<FixedPart, "tools" | "preamble">;
+export interface ClientTools {
+  readonly tools: Json | undefined;
+  readonly preamble: readonly JsonObject[];
+}
 
 /** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them in the same list. */
 export class ConversationTools {
@@ -112,7 +114,7 @@ export class ConversationTools {
       if (own.length === 0 && marks === "kept") return {};
       const marked = (offered ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
-      const written = marks === "kept" ? all : all.map(withoutMark);
+      const written = marks === "kept" ? all : all.map((tool) => (isObject(tool) ? withoutMark(tool) : tool));
       this.#encoded = { tools, forced, marks, offered, bytes: writeValue({ bytes, value: tools }, written) };
     }
     return this.#encoded === undefined ? {} : { tools: this.#encoded.bytes };
@@ -141,12 +143,6 @@ export class ConversationTools {
 
 /** What becomes of the client's marks for the cache. */
 type MarkUse = "kept" | "dropped";
-
-function withoutMark(tool: Json): Json {
-  if (!isObject(tool)) return tool;
-  const { cache_control: _mark, ...others } = tool;
-  return others;
-}
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */
 export function hiddenTools(client: ClientTools): readonly string[] {

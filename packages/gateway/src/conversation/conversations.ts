@@ -4,7 +4,6 @@ import type { ContextEvent } from "palimpsest/internal/context/outcomes";
 import type { Store } from "palimpsest/internal/ports/store";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { RequestBody } from "../body/request-body.ts";
 import type { ConversationRow, ForgetOutcome, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
 import { localUser } from "../operate/users.ts";
 import { type Recognition, scopeName, toolsName } from "../recognise/conversation-index.ts";
@@ -15,14 +14,14 @@ import { GatewayConversation } from "./gateway-conversation.ts";
 import { RefusedAdditions } from "./refused-additions.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
 import { idleMs, openMax, rowsMax } from "./limits.ts";
-import { type DigestedBody, type ReadRequest, type RequestInput, RequestReader } from "./request-reader.ts";
-import type { WrittenBody } from "./request-writer.ts";
-
-/** Whose conversations, and of which project. */
-export interface ConversationOwner {
-  readonly user: string;
-  readonly project: string | undefined;
-}
+import {
+  type ConversationOwner,
+  type DigestedBody,
+  type ReadRequest,
+  type RequestInput,
+  RequestReader,
+} from "./request-reader.ts";
+import { readModel, type WrittenBody } from "./request-writer.ts";
 
 export interface ConversationsDeps {
   readonly openStore: (owner: ConversationOwner) => Store;
@@ -42,11 +41,8 @@ export interface FindInput extends RequestInput {
 }
 
 /** A request whose conversation is known. */
-export interface MatchedRequest {
+export interface MatchedRequest extends Pick<ReadRequest, "body" | "previous"> {
   readonly open: ActiveConversation;
-  readonly body: RequestBody;
-  /** The body that it was read with. */
-  readonly previous: RequestBody | undefined;
   readonly listDigest: string;
   readonly signal: AbortSignal;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
@@ -118,8 +114,7 @@ export class Conversations implements GatewayState {
     const { body, previous, scope, digests } = read;
     const { id, begun } = recognition.kind === "found" ? { id: recognition.id, begun: undefined } : this.#begin(read);
     const active = this.#activate(id, input);
-    const model = body.field("model");
-    active.row.model = typeof model === "string" ? model : "";
+    active.row.model = readModel(body);
     active.newest = { body, digests };
     active.matches += 1;
     const listDigest = digests.prefixDigests.at(-1) ?? "";
@@ -270,7 +265,10 @@ export class Conversations implements GatewayState {
   }
 
   /** What the reply says, as the client would send it back. */
-  noteReply({ open, listDigest: list }: MatchedRequest, { provider, elements }: ReadElements): void {
+  noteReply(
+    { open, listDigest: list }: MatchedRequest,
+    { provider, elements }: { readonly provider: Provider; readonly elements: readonly JsonObject[] },
+  ): void {
     const replyList = this.#reader.digesters[provider].extend(list, elements);
     this.#deps.log.index.setReply(open.id, { list, replyList });
   }
@@ -308,11 +306,6 @@ export class Conversations implements GatewayState {
     this.#active.delete(id);
     await conversation.close().catch(() => undefined);
   }
-}
-
-interface ReadElements {
-  readonly provider: Provider;
-  readonly elements: readonly JsonObject[];
 }
 
 const isAsked = (active: ActiveConversation | undefined): boolean =>

@@ -7,12 +7,7 @@ import { millis } from "palimpsest/internal/schema/brand";
 import type { RequestBody } from "../body/request-body.ts";
 import type { GatewayCall } from "../reply/relay.ts";
 import { type ClientList, readClientList } from "./client-list.ts";
-import {
-  type ContextInput,
-  ConversationContext,
-  type ConversationContextOptions,
-  isReduced,
-} from "./conversation-context.ts";
+import { type ContextInput, ConversationContext, type ContextDeps, isReduced } from "./conversation-context.ts";
 import { ConversationTools } from "./conversation-tools.ts";
 import { turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { ListEstimator } from "./list-estimator.ts";
@@ -32,7 +27,7 @@ interface WireReader<P extends Provider> {
   assistantStream(events: AsyncIterable<object>): Promise<unknown>;
 }
 
-export interface ConversationOptions<P extends Provider> extends ConversationContextOptions<P> {
+export interface ConversationOptions<P extends Provider> extends ContextDeps<P> {
   /** The program that sends the requests. */
   readonly client?: string | undefined;
   /** Who uses which tools; `who`: the user and the program. */

@@ -8,9 +8,13 @@ import { readClientList } from "./client-list.ts";
 import { guessBytes, guessesMax, guessKeysMax } from "./limits.ts";
 import { readSystem, wireFormats } from "./wire-format.ts";
 
-export interface RequestInput {
+/** Whose conversations, and of which project. */
+export interface ConversationOwner {
   readonly user: string;
   readonly project: string | undefined;
+}
+
+export interface RequestInput extends ConversationOwner {
   readonly provider: Provider;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Uint8Array;

@@ -186,7 +186,7 @@ export class RequestWriter<P extends Provider> {
   }
 }
 
-const readModel = (body: RequestBody): string => {
+export const readModel = (body: RequestBody): string => {
   const model = body.field("model");
   return typeof model === "string" ? model : "";
 };

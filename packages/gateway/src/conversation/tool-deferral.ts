@@ -60,10 +60,7 @@ export class ToolDeferral {
       .at(-1);
     const last = tools.findLastIndex((tool) => isObject(tool) && !isDeferred(tool));
     const marked = tools.map((tool, index): Json => {
-      if (isDeferred(tool)) {
-        const { cache_control: _mark, ...rest } = tool;
-        return { ...rest, defer_loading: true };
-      }
+      if (isDeferred(tool)) return { ...withoutMark(tool), defer_loading: true };
       // What is deferred is not in the cache: its mark belongs to the last one that is.
       return index === last && mark !== undefined && isObject(tool) ? withMark(tool, mark) : tool;
     });
@@ -83,6 +80,8 @@ export class ToolDeferral {
 /** A client's own definition; those of the provider's tools are short. What the client defers itself stays as it is. */
 const isPlain = (tool: Json): tool is JsonObject =>
   isObject(tool) && isObject(field(tool, "input_schema")) && field(tool, "defer_loading") !== true;
+
+export const withoutMark = ({ cache_control: _mark, ...tool }: JsonObject): JsonObject => tool;
 
 const withMark = (tool: JsonObject, mark: Json): JsonObject => ({ cache_control: mark, ...tool });
 

@@ -27,6 +27,12 @@ interface ToolUse {
   isCalled: boolean;
 }
 
+interface ToolOffer {
+  readonly who: string;
+  readonly offered: readonly string[];
+  readonly at: "begins" | "goes-on";
+}
+
 /**
  * Which tools the models of clients have called, and which ones each conversation defers: names only, in a file to which
  * lines are added. A tool is deferred in new conversations if several began with it and none has called it. What a
@@ -55,14 +61,7 @@ export class ToolUsageLog {
   }
 
   /** The tools that a conversation defers. `begins`: its first request, for which they are chosen. */
-  choose(
-    conversation: string,
-    {
-      who,
-      offered,
-      at,
-    }: { readonly who: string; readonly offered: readonly string[]; readonly at: "begins" | "goes-on" },
-  ): ReadonlySet<string> {
+  choose(conversation: string, { who, offered, at }: ToolOffer): ReadonlySet<string> {
     const known = this.#deferredByConversation.get(conversation);
     if (known !== undefined || at === "goes-on") return known ?? nothing;
     const use = this.#useByWho.get(who);

@@ -1,14 +1,6 @@
 import type { SystemOption, ToolOption } from "palimpsest/internal/context/inputs";
-import type { Provider } from "palimpsest/internal/context/provider-formats";
-import {
-  field,
-  isArray,
-  isObject,
-  type Json,
-  type JsonObject,
-  parseJson,
-  textField,
-} from "palimpsest/internal/schema/json";
+import { type Provider, toJsonObject } from "palimpsest/internal/context/provider-formats";
+import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import type { ListName } from "../body/request-body.ts";
 
 /** How a provider's requests hold a conversation. */
@@ -29,8 +21,8 @@ const anthropic: WireFormat = {
   preambleRoles: new Set(),
   systemField: "system",
   limitFields: ["max_tokens"],
-  readTools: (tools) => listOf(tools).flatMap(readMessagesTool),
-  writeTool: (tool) => toJson(tool),
+  readTools: (tools) => objectsIn(tools).flatMap(readMessagesTool),
+  writeTool: toJsonObject,
 };
 
 const chat: WireFormat = {
@@ -38,9 +30,9 @@ const chat: WireFormat = {
   preambleRoles: new Set(["system", "developer"]),
   systemField: undefined,
   limitFields: ["max_completion_tokens", "max_tokens"],
-  readTools: (tools) => listOf(tools).flatMap((tool) => readFunction(field(tool, "function"))),
+  readTools: (tools) => objectsIn(tools).flatMap((tool) => readFunction(field(tool, "function"))),
   writeTool: ({ name, description, input_schema: parameters }) =>
-    toJson({ type: "function", function: { name, description, parameters } }),
+    toJsonObject({ type: "function", function: { name, description, parameters } }),
 };
 
 const responses: WireFormat = {
@@ -48,9 +40,9 @@ const responses: WireFormat = {
   preambleRoles: new Set(["system", "developer"]),
   systemField: "instructions",
   limitFields: ["max_output_tokens"],
-  readTools: (tools) => uniqueNames(listOf(tools).flatMap(readResponsesTool)),
+  readTools: (tools) => uniqueNames(objectsIn(tools).flatMap(readResponsesTool)),
   writeTool: ({ name, description, input_schema: parameters }) =>
-    toJson({ type: "function", name, description, parameters, strict: false }),
+    toJsonObject({ type: "function", name, description, parameters, strict: false }),
 };
 
 export const wireFormats: Readonly<Record<Provider, WireFormat>> = {
@@ -59,13 +51,7 @@ export const wireFormats: Readonly<Record<Provider, WireFormat>> = {
   "openai-responses": responses,
 };
 
-/** Values of our own are JSON already; this gives them the type. */
-function toJson(value: object): JsonObject {
-  const json = parseJson(JSON.stringify(value));
-  return isObject(json) ? json : {};
-}
-
-const listOf = (value: Json | undefined): readonly JsonObject[] => (isArray(value) ? value : []).filter(isObject);
+const objectsIn = (value: Json | undefined): readonly JsonObject[] => (isArray(value) ? value : []).filter(isObject);
 
 /** Names that every provider takes; the context refuses others. */
 const toolNamePattern = /^[A-Za-z0-9_-]{1,128}$/;
@@ -83,13 +69,8 @@ function readFunction(definition: Json | undefined): readonly ToolOption[] {
   const name = isObject(definition) ? (textField(definition, "name") ?? "") : "";
   if (!isObject(definition) || !toolNamePattern.test(name)) return [];
   const parameters = field(definition, "parameters");
-  return [
-    {
-      name,
-      description: textField(definition, "description"),
-      input_schema: isObject(parameters) ? parameters : { type: "object" },
-    },
-  ];
+  const schema = isObject(parameters) ? parameters : { type: "object" };
+  return [{ name, description: textField(definition, "description"), input_schema: schema }];
 }
 
 function readResponsesTool(tool: JsonObject): readonly ToolOption[] {
@@ -98,7 +79,7 @@ function readResponsesTool(tool: JsonObject): readonly ToolOption[] {
     case "custom":
       return readFunction(tool);
     case "namespace":
-      return listOf(field(tool, "tools")).flatMap(readResponsesTool);
+      return objectsIn(field(tool, "tools")).flatMap(readResponsesTool);
     default:
       return [];
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "palimpsest/internal/schema/json";
-import { isSameSystem } from "./fixed-part.ts";
+import { isSameSystem } from "./conversation-context.ts";
 
 const fixed = (system: Json) => ({ model: "m", system, preamble: [], tools: undefined });
 const prompt = (billing: string, text: string): Json => [
