@@ -124,7 +124,7 @@ export class RequestWriter<P extends Provider> {
       untouched,
       changes: [...Object.keys(fields), ...(untouched && preamble === list.preamble ? [] : [this.#format.list])],
       list: sentList,
-      extend: (added) => writeBody(body, { list: [...sentList, ...added.map((value) => this.#encode(value))], fields }),
+      extend: (more) => writeBody(body, { list: [...sentList, ...more.map((value) => this.#encode(value))], fields }),
       additions: additions.filter((one) => isAdded[one]),
     };
   }
