@@ -21,7 +21,8 @@ const bodyBytes = 540_000;
 const idleConversations = Number(process.argv[3] ?? "10000");
 /** The gateway closes a conversation that was idle for 30 s, and looks for them at half of that. */
 const idleWaitMs = 50_000;
-const limits = { addedRatio: 2, idleRssBytes: 1e9 };
+/** What a gateway keeps of requests that were answered would grow with their number. */
+const limits = { addedRatio: 2, rssBytes: 1e9 };
 
 const started = z.object({ url: z.string() });
 const grown = z.object({
@@ -91,7 +92,7 @@ writeFileSync(
 const page = join(root, "docs/gateway.md");
 writeFileSync(page, filledPage(readFileSync(page, "utf8"), tables));
 const isMissed =
-  idle.rssBytes > limits.idleRssBytes ||
+  [idle, ...figures.slice(2)].some(({ rssBytes }) => rssBytes > limits.rssBytes) ||
   failed.some(({ failures: count }) => count > 0) ||
   figures
     .slice(2)

@@ -254,9 +254,10 @@ export class Conversations implements GatewayState {
     this.#deps.log.index.setReplied(open.id, listDigest);
   }
 
-  leave({ open, signal }: MatchedRequest): void {
+  leave({ open, signal, body }: MatchedRequest): void {
     open.running -= 1;
     open.waiting.delete(signal);
+    open.conversation.end(body);
   }
 
   /** Whether other conversations have been asked with the same list: then the reply tells which one a client goes on with. */

@@ -70,7 +70,8 @@ export class GatewayConversation<P extends Provider> {
   #newest: { readonly body: RequestBody; readonly list: ClientList } | undefined;
   /** How that list was sent last. */
   #outgoing: Pick<WriteInput<P>, "outgoing" | "request"> | undefined;
-  readonly #liveByBody = new WeakMap<RequestBody, LiveRequest>();
+  /** Of requests that are not answered yet: each keeps its whole body. */
+  readonly #liveByBody = new Map<RequestBody, LiveRequest>();
 
   constructor(options: ConversationOptions<P>) {
     this.#options = options;
@@ -119,6 +120,11 @@ export class GatewayConversation<P extends Provider> {
     const request = await reader.sync(messages, { signal, unchanged, ending: "any" });
     this.#liveByBody.set(body, new LiveRequest(this.#options.provider));
     return this.#write(context, request);
+  }
+
+  /** The request was answered, or given up. */
+  end(body: RequestBody): void {
+    this.#liveByBody.delete(body);
   }
 
   /**
