@@ -208,7 +208,12 @@ describe("palimpsest gateway", () => {
       { role: "user", content: "Go" },
       { role: "user", content: "On" },
     ]);
-    expect((await called(world, "gateway", "status")).out).toContain(" UTC: 1 request, 0 running\n");
+    const later = (await called(world, "gateway", "status")).out;
+    expect(later).toContain(" UTC: 1 request, 0 running\n");
+    expect(later).toContain("largest request without edits (% of window)");
+    expect(await (await fetch(`${second.url}/palimpsest/status`)).text()).toContain(
+      "Largest request without edits (% of window)",
+    );
     const { spendToday } = JSON.parse((await called(world, "gateway", "status", "--json")).out) as {
       readonly spendToday: unknown;
     };
