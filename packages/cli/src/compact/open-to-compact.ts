@@ -70,11 +70,7 @@ export async function openToCompact(
  * The gateway and programs send their sessions with a system prompt and tools of their own. To open one as an agent would
  * add the agent's to it, and settle calls whose results the client is still to send.
  */
-async function refuseClientSession(
-  context: CommandContext,
-  log: NamedLog,
-  fold: Fold,
-): Promise<Failure | undefined> {
+async function refuseClientSession(context: CommandContext, log: NamedLog, fold: Fold): Promise<Failure | undefined> {
   const id = log.session?.id;
   if (id === undefined) return undefined;
   const isOfGateway = (await gatewayWindow(context, id)) !== undefined;

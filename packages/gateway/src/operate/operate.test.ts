@@ -380,6 +380,10 @@ describe("what was saved", () => {
     ],
     [
       { windowShareMax: 1.38 },
+      "2 conversations: nothing was removed, although the largest request took 138 % of its model's window",
+    ],
+    [
+      { windowShareMax: 1.38, inputTokensUsed: 600 },
       "2 conversations: edits from before the start keep requests within the window; without them, the largest would have taken 138 % of its model's window",
     ],
     [{ edits: 1 }, "2 conversations: 1 edit, no input tokens saved yet"],
