@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -140,6 +140,48 @@ describe("palimpsest gateway", () => {
     expect((await called(world, "undo", session)).code).toBe(0);
   });
 
+  it("does not let clear and compact open a conversation as an agent, which would change what its client's model sees", async () => {
+    const world = await createWorld();
+    const gateway = await startGateway(world);
+    const sent = await fetch(`${gateway.url}/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "claude-sonnet-5-5",
+        max_tokens: 99,
+        tools: [{ name: "read", input_schema: { type: "object" } }],
+        messages: ["Go", "Gone", "Further"].map((content, at) => ({
+          role: at % 2 === 0 ? "user" : "assistant",
+          content,
+        })),
+      }),
+    });
+    expect(sent.status).toBe(200);
+    await sent.text();
+    expect((await called(world, "gateway", "stop")).code).toBe(0);
+    const [listed] = JSON.parse((await called(world, "sessions", "list", "--all", "--json")).out) as {
+      readonly sessionId: string;
+    }[];
+    const session = listed?.sessionId ?? "";
+    const found = await readdir(world.home, { recursive: true });
+    const log = join(world.home, found.find((path) => path.endsWith(`${session}.jsonl`)) ?? "");
+    const before = await readFile(log, "utf8");
+    const commands = [["clear"], ["compact", "--preview"], ["compact", "--yes"]];
+    for (const [name = "", ...options] of commands) {
+      const refused = await called(world, name, session, ...options);
+      expect([refused.code, refused.err]).toEqual([5, expect.stringContaining("belongs to a client of the gateway")]);
+      expect(refused.err).toContain("`context.contextTokens` in gateway.json");
+    }
+    // A gateway forgets the oldest conversations, but the session says who recorded it.
+    await rm(join(world.home, "gateway", "conversations.jsonl"));
+    for (const [name = "", ...options] of commands) {
+      const refused = await called(world, name, session, ...options);
+      expect([refused.code, refused.err]).toEqual([5, expect.stringContaining("a program that uses the library")]);
+    }
+    expect(before).toContain("Further");
+    expect(await readFile(log, "utf8")).toBe(before);
+  });
+
   it("status says since when it counts, and of a cost that is not known that it is not", async () => {
     const world = await createWorld();
     const ask = async (url: string, messages: readonly object[]) => {
@@ -166,7 +208,12 @@ describe("palimpsest gateway", () => {
       { role: "user", content: "Go" },
       { role: "user", content: "On" },
     ]);
-    expect((await called(world, "gateway", "status")).out).toContain(" UTC: 1 request, 0 running\n");
+    const later = (await called(world, "gateway", "status")).out;
+    expect(later).toContain(" UTC: 1 request, 0 running\n");
+    expect(later).toContain("largest request without edits (% of window)");
+    expect(await (await fetch(`${second.url}/palimpsest/status`)).text()).toContain(
+      "Largest request without edits (% of window)",
+    );
     const { spendToday } = JSON.parse((await called(world, "gateway", "status", "--json")).out) as {
       readonly spendToday: unknown;
     };
@@ -254,6 +301,29 @@ describe("palimpsest run", () => {
     expect((await palimpsest({ ...world, env: same }, "run", "claude")).code).toBe(0);
   });
 
+  it("starts no client without a base URL through a gateway whose upstream was only named on its command line", async () => {
+    const world = await createWorld();
+    await world.addProgram("claude", "exit 7");
+    await world.addProgram("codex", "exit 8");
+    const config = join(world.home, "gateway.json");
+    await writeFile(config, JSON.stringify({ port: 0 }));
+    await startGateway(world, `--upstream=anthropic=${world.upstream}`);
+    const refused = await palimpsest(world, "run", "claude");
+    expect([refused.code, refused.err]).toEqual([
+      5,
+      expect.stringContaining(
+        `ANTHROPIC_BASE_URL is not set, so the client's key is for https://api.anthropic.com, but the gateway at`,
+      ),
+    ]);
+    expect(refused.err).toContain(`sends requests to ${world.upstream}`);
+    // This gateway has no OpenAI API, so that codex's key goes nowhere.
+    expect((await palimpsest(world, "run", "codex")).code).toBe(8);
+    const same = { ...world.env, ANTHROPIC_BASE_URL: world.upstream };
+    expect((await palimpsest({ ...world, env: same }, "run", "claude")).code).toBe(7);
+    await writeFile(config, JSON.stringify({ port: 0, upstream: { anthropic: world.upstream } }));
+    expect((await palimpsest(world, "run", "claude")).code).toBe(7);
+  });
+
   it("starts another gateway if the last one was killed, and one for two clients at once", async () => {
     const world = await createWorld();
     await world.addProgram("claude", "exit 0");
@@ -289,6 +359,11 @@ describe("palimpsest run", () => {
 
   it("says what it can't start", async () => {
     const world = await createWorld();
+    const option = await called(world, "run", "claude", "-p", "hi");
+    expect([option.code, option.err]).toEqual([
+      2,
+      expect.stringMatching(/unknown option -p .*\n.*The client's own arguments come after --/),
+    ]);
     expect((await called(world, "run", "emacs")).err).toContain("Clients: claude, opencode, codex, pi");
     const empty = await palimpsest({ ...world, env: { ...world.env, PATH: join(world.folder, "none") } }, "run", "pi");
     expect([empty.code, empty.err]).toEqual([3, expect.stringContaining("pi can't be started")]);

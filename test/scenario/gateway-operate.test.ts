@@ -180,7 +180,15 @@ describe("several users", () => {
     expect((await post({ "x-api-key": "plk_ada" })).status).toBe(200);
     expect((await post({ authorization: "Bearer plk_eve" })).status).toBe(200);
     const refused = await post({ "x-api-key": "sk-ada" });
-    expect([refused.status, await refused.json()]).toMatchObject([401, { error: { type: "authentication_error" } }]);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      401,
+      { error: { type: "authentication_error", message: "Unknown gateway key." } },
+    ]);
+    const keyless = await post({});
+    expect([keyless.status, await keyless.json()]).toMatchObject([
+      401,
+      { error: { message: expect.stringMatching(/^This gateway needs a gateway key\. .*x-api-key.*authorization/) } },
+    ]);
     expect(seen).toEqual([
       ["ada", "sk-ada", undefined],
       ["eve", "sk-eve", undefined],

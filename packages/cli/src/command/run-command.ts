@@ -29,6 +29,7 @@ export const runCommand = command({
     "Starts the gateway in the background if none is running; it keeps running afterwards (stop it with `palimpsest gateway stop`). The base URL is set only for this process; no file of the client is changed.",
     "The exit code is the client's. Its sessions belong to the project of the current folder: `palimpsest sessions list`.",
   ],
+  unknownOptionHint: "The client's own arguments come after --: `palimpsest run claude -- -p …`.",
   run: async (context, { operands: { client, args }, options }) => {
     if (!isClientName(client))
       return usageError(

@@ -5,7 +5,7 @@ import { openAgent } from "../agent/open-agent.ts";
 import { openCounted } from "palimpsest/internal/session/counted-log";
 import type { EntryId, SessionId } from "palimpsest/internal/schema/brand";
 import type { CompactionRange } from "palimpsest/internal/schema/compaction-cause";
-import { field, isObject, parseJson } from "palimpsest/internal/schema/json";
+import { field, isObject, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
 import type { FlagInput } from "../settings/flag-values.ts";
 import { openNet } from "../tool/web/get-page.ts";
 import type { Fold } from "palimpsest/internal/transcript/fold";
@@ -16,6 +16,7 @@ import { findEntry } from "../session/find-pin.ts";
 import { joinLines, type Answerer } from "../text/format.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
+import { gatewayWindow } from "../session/settings-for-log.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 
 interface OpenToCompactInput {
@@ -49,6 +50,8 @@ export async function openToCompact(
     const counted = await openCounted(log, log);
     const wrong = wrongFileFailure(log, counted);
     if (wrong !== undefined) return wrong;
+    const refused = await refuseClientSession(context, log, counted.fold);
+    if (refused !== undefined) return refused;
     const part = findPart(counted.fold, request);
     if (part.kind === "failure") return part;
     const id = log.session?.id ?? (await copyLog(context, log));
@@ -62,6 +65,29 @@ export async function openToCompact(
     await log.source.close();
   }
 }
+
+/**
+ * The gateway and programs send their sessions with a system prompt and tools of their own. To open one as an agent would
+ * add the agent's to it, and settle calls whose results the client is still to send.
+ */
+async function refuseClientSession(context: CommandContext, log: NamedLog, fold: Fold): Promise<Failure | undefined> {
+  const id = log.session?.id;
+  if (id === undefined) return undefined;
+  const isOfGateway = (await gatewayWindow(context, id)) !== undefined;
+  if (!isOfGateway && (await readNewestLine(log, fold))?.["version"] !== libraryVersion) return undefined;
+  return failure({
+    code: exitCode.refused,
+    message: `session ${id} belongs to ${isOfGateway ? "a client of the gateway" : "a program that uses the library"}: this command would add the system prompt and the tools of Palimpsest's own agent to it`,
+    hint: `${
+      isOfGateway
+        ? "The gateway clears and compacts it itself; a smaller `context.contextTokens` in gateway.json makes it do so earlier."
+        : "The program's context clears and compacts it itself."
+    } \`palimpsest undo\` and \`palimpsest pin\` work.`,
+  });
+}
+
+/** What `openContext` records as the version with each of its messages. */
+const libraryVersion = "library";
 
 /** Its log was read a moment ago: what is missing is the way from here to its project. */
 const inOtherProject = (id: SessionId): Failure =>
@@ -136,12 +162,18 @@ async function openInProject(
   return recordedCwd === undefined || recordedCwd === cwd ? attempt : openIn(recordedCwd);
 }
 
-async function readLoggedCwd({ source }: NamedLog, fold: Fold): Promise<string | undefined> {
+/** The line of the newest message in the view's path. */
+async function readNewestLine({ source }: NamedLog, fold: Fold): Promise<JsonObject | undefined> {
   const leaf = fold.path.leaf?.id;
   const place = leaf === undefined ? undefined : fold.placeOf(leaf);
   if (place === undefined) return undefined;
   const line = parseJson(new TextDecoder().decode(await source.read(place)));
-  const cwd = isObject(line) ? field(line, "cwd") : undefined;
+  return isObject(line) ? line : undefined;
+}
+
+async function readLoggedCwd(log: NamedLog, fold: Fold): Promise<string | undefined> {
+  const line = await readNewestLine(log, fold);
+  const cwd = line === undefined ? undefined : field(line, "cwd");
   if (typeof cwd !== "string") return undefined;
   const found = await stat(cwd).catch(() => undefined);
   return found?.isDirectory() === true ? cwd : undefined;

@@ -33,7 +33,7 @@ describe("a base URL that leads to the gateway itself is no upstream", () => {
     ["of `palimpsest run`", `http://127.0.0.1:8789/project/${project}`],
     ["of `palimpsest run`, at a port that it no longer has", `http://127.0.0.1:40001/project/${project}/v1`],
   ])("%s: %s", async (_, url) => {
-    const none = { wanted: [], flags: [] };
+    const none = { wanted: [], unset: [], flags: [] };
     expect(await findUpstreams({ env: { ANTHROPIC_BASE_URL: url, OPENAI_BASE_URL: url } })).toEqual(none);
     expect(await findUpstreams({ settings: url })).toEqual(none);
   });
@@ -45,6 +45,23 @@ describe("a base URL that leads to the gateway itself is no upstream", () => {
     ).toEqual([]);
     const other = await findUpstreams({ config, env: { ANTHROPIC_BASE_URL: "https://other.example.org" } });
     expect(other.wanted).toMatchObject([{ url: "https://other.example.org" }]);
+  });
+});
+
+describe("an API without a base URL", () => {
+  const anthropic = {
+    api: "anthropic",
+    variable: "ANTHROPIC_BASE_URL",
+    allowed: ["https://api.anthropic.com", "https://company.example"],
+  };
+  const openai = { api: "openai", variable: "OPENAI_BASE_URL", allowed: ["https://api.openai.com"] };
+  const config = { upstream: { anthropic: "https://company.example" } };
+  it.each([
+    ["claude", [anthropic]],
+    ["codex", [openai]],
+    ["pi", [anthropic, openai]],
+  ])("%s: its key is for the provider, or for what the config names", async (client, unset) => {
+    expect((await findUpstreams({ client, config })).unset).toEqual(unset);
   });
 });
 

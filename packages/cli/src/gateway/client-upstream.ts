@@ -38,17 +38,30 @@ function namesProject(url: string): boolean {
 
 export interface ClientUpstreams {
   readonly wanted: readonly ClientUpstream[];
+  /** APIs of the client for which the user has set no base URL. */
+  readonly unset: readonly UnsetUpstream[];
   /** Values of `--upstream` for a gateway that is started for the client; none if its config is right as it is. */
   readonly flags: readonly string[];
 }
 
+interface UnsetUpstream {
+  readonly api: ClientUpstream["api"];
+  /** The variable that would set it. */
+  readonly variable: string;
+  /** Where the client's key may be sent: the provider's own address, or what the operator has written in the config. */
+  readonly allowed: readonly string[];
+}
+
+const apisOf = (client: string): readonly ClientUpstream["api"][] =>
+  client === "claude" ? ["anthropic"] : client === "codex" ? ["openai"] : ["anthropic", "openai"];
+
 export async function findClientUpstreams(input: ClientUpstreamInput): Promise<ClientUpstreams> {
   const { client, env, configPath } = input;
   const own = readConfig({ path: configPath, env });
-  const read = own.kind === "config" ? own : readConfig({ env });
+  const defaults = readConfig({ env });
+  if (defaults.kind !== "config") throw new Error(`the defaults are no valid config: ${defaults.message}`);
   // If the config is invalid, the gateway reports that when it starts.
-  if (read.kind !== "config") return { wanted: [], flags: [] };
-  const { config } = read;
+  const { config } = own.kind === "config" ? own : defaults;
   const [anthropic, openai] = [env["ANTHROPIC_BASE_URL"] ?? "", env["OPENAI_BASE_URL"] ?? ""];
   const settings = client === "claude" ? await readClaudeUrl(input) : undefined;
   const found: readonly ClientUpstream[] = [
@@ -57,8 +70,15 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
   ];
   const wanted = found.filter(({ url }) => url !== "" && !namesProject(url) && !isGatewayAddress(config, url));
   const urlByApi = { ...config.upstream, ...Object.fromEntries(wanted.map(({ api, url }) => [api, url])) };
+  const unset = found.flatMap(({ api, url }) => {
+    if (url !== "" || !apisOf(client).includes(api)) return [];
+    const addresses = [defaults.config.upstream[api], config.upstream[api]];
+    const variable = api === "anthropic" ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
+    return [{ api, variable, allowed: addresses.filter((address) => address !== undefined) }];
+  });
   return {
     wanted,
+    unset,
     flags:
       wanted.length === 0
         ? []
@@ -104,11 +124,23 @@ async function readClaudeUrl(input: ClientUpstreamInput): Promise<ClientUpstream
 /** The gateway's upstream must be the client's: a key for one server must not be sent to another. */
 export async function checkUpstreams(
   gateway: FoundGateway,
-  wanted: readonly ClientUpstream[],
+  { wanted, unset }: Pick<ClientUpstreams, "wanted" | "unset">,
 ): Promise<Failure | undefined> {
-  if (wanted.length === 0) return undefined;
   const answer = await askGateway({ ...gateway, path: "/palimpsest/status.json" });
-  const upstream = statusForm.safeParse(answer?.value).data?.upstream ?? [];
+  const status = statusForm.safeParse(answer?.value).data;
+  if (status === undefined)
+    return failure({ code: exitCode.machine, message: `the gateway at ${gateway.url} returned no status` });
+  const { upstream } = status;
+  for (const { api, variable, allowed } of unset) {
+    const address = upstream.find((one) => one.api === api)?.address;
+    // Without an upstream for this API, the gateway sends the key nowhere.
+    if (address === undefined || allowed.some((url) => isSameUpstream(address, url))) continue;
+    return failure({
+      code: exitCode.refused,
+      message: `${variable} is not set, so the client's key is for ${allowed.at(-1) ?? api}, but the gateway at ${gateway.url} sends requests to ${address}`,
+      hint: `Stop the gateway (\`palimpsest gateway stop\`), so that one with the right upstream is started. If ${address} is what you want, set ${variable} to it, or name it in gateway.json (\`upstream\`).`,
+    });
+  }
   for (const { api, url, source } of wanted) {
     const address = upstream.find((one) => one.api === api)?.address;
     if (address !== undefined && isSameUpstream(address, url)) continue;

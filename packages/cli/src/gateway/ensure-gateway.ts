@@ -22,7 +22,7 @@ export interface StartOptions {
 export async function ensureGateway(context: CommandContext, options: StartOptions): Promise<FoundGateway | Failure> {
   const gateway = await findOrStart(context, options);
   if (gateway.kind === "failure" || options.upstream.length > 0) return gateway;
-  return (await checkUpstreams(gateway, options.client.wanted)) ?? gateway;
+  return (await checkUpstreams(gateway, options.client)) ?? gateway;
 }
 
 async function findOrStart(

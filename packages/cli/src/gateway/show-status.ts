@@ -111,7 +111,7 @@ const columns: readonly Column[] = [
   { title: "session" },
   { title: "client" },
   { title: "requests", align: "right" },
-  { title: "largest request (% of window)", align: "right" },
+  { title: "largest request without edits (% of window)", align: "right" },
   { title: "edits", align: "right" },
   { title: "saved", align: "right" },
   { title: "project" },

@@ -63,6 +63,8 @@ interface CommandDefinition<Of extends Operands, Op extends Options> {
   /** Present if the command has `--json`: what the one object on stdout holds. */
   readonly json?: string;
   readonly details?: readonly string[];
+  /** What to say about an option that is not known. */
+  readonly unknownOptionHint?: string;
   /** Returns expected failures; throws only for a bug or an error of the machine. */
   run(context: CommandContext, args: Arguments<Of, Op>): Promise<Outcome>;
 }
@@ -70,8 +72,8 @@ interface CommandDefinition<Of extends Operands, Op extends Options> {
 export function command<const Of extends Operands = {}, const Op extends Options = {}>(
   definition: CommandDefinition<Of, Op>,
 ): CommandAction {
-  const { name, summary, operands, options, json, details = [] } = definition;
-  const syntax = { operands: operands ?? {}, options: options ?? {}, json };
+  const { name, summary, operands, options, json, details = [], unknownOptionHint } = definition;
+  const syntax = { operands: operands ?? {}, options: options ?? {}, json, unknownOptionHint };
   return {
     kind: "action",
     name,

@@ -7,6 +7,8 @@ export interface Syntax {
   readonly operands: Operands;
   readonly options: Options;
   readonly json: string | undefined;
+  /** What to say about an option that is not known. */
+  readonly unknownOptionHint?: string | undefined;
 }
 
 export type Operands = Readonly<Record<string, Operand>>;
@@ -97,7 +99,10 @@ export function parseArguments<Of extends Operands, Op extends Options>(input: {
     if (token.kind !== "option") continue;
     const name = nameByAlias.get(token.name) ?? token.name;
     const problem = optionProblem({ ...token, name }, options);
-    if (problem !== undefined) return usageFailure(problem, called);
+    if (problem !== undefined) {
+      const hint = Object.hasOwn(options, name) ? undefined : syntax.unknownOptionHint;
+      return { ...usageFailure(problem, called), ...(hint === undefined ? {} : { hint }) };
+    }
     values.set(name, [...(values.get(name) ?? []), token.value ?? ""]);
   }
   const problem = operandProblem(syntax.operands, positionals);

@@ -5,7 +5,7 @@ import type { Exchange } from "../exchange/exchange.ts";
 import { describeError } from "../exchange/describe-error.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
 import type { GatewayListener, RequestEnd, RequestOperation } from "../operate/gateway-event.ts";
-import { type ClientAccount, type Identity, localUser, type UserRegistry } from "../operate/users.ts";
+import { type ClientAccount, type Identity, localUser, sentKey, type UserRegistry } from "../operate/users.ts";
 import { hopHeader } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { type AllowedNames, asksForWebSocket, checkRequest, isOnThisMachine, type Refusal } from "./check-request.ts";
@@ -99,7 +99,11 @@ export class RequestHandler {
     const { request, response } = pair;
     const user = users.identify(request.headers, provider === "anthropic" ? "anthropic" : "openai");
     if (user.kind === "unknown")
-      return this.#refuse(pair, { provider, error: "unknown-key", message: "Unknown gateway key." });
+      return this.#refuse(pair, {
+        provider,
+        error: "unknown-key",
+        message: hasKey(request) ? "Unknown gateway key." : keyMissing,
+      });
     const account = users.account(user.name, provider === "anthropic" ? "anthropic" : "openai");
     if (
       route.kind === "pass" &&
@@ -239,6 +243,12 @@ interface Admitted extends Target {
   readonly reply: ResponseReply;
   readonly signal: AbortSignal;
 }
+
+const hasKey = ({ headers }: IncomingMessage): boolean =>
+  headers["x-palimpsest-key"] !== undefined || sentKey(headers) !== undefined;
+
+const keyMissing =
+  "This gateway needs a gateway key. Send it in the header x-api-key, or authorization (Bearer …); or in x-palimpsest-key, beside a key of your own for the API.";
 
 const mebibyte = 2 ** 20;
 

@@ -378,6 +378,14 @@ describe("what was saved", () => {
       { conversations: 1, windowShareMax: 0.004 },
       "1 conversation: nothing had to be removed yet, the largest request took less than 1 % of its model's window",
     ],
+    [
+      { windowShareMax: 1.38 },
+      "2 conversations: nothing was removed, although the largest request took 138 % of its model's window",
+    ],
+    [
+      { windowShareMax: 1.38, inputTokensUsed: 600 },
+      "2 conversations: edits from before the start keep requests within the window; without them, the largest would have taken 138 % of its model's window",
+    ],
     [{ edits: 1 }, "2 conversations: 1 edit, no input tokens saved yet"],
     [{ edits: 3, inputTokensUsed: 1_030 }, "2 conversations: 3 edits, no input tokens saved yet"],
     [

@@ -113,7 +113,7 @@ ${table("upstream", ["API", "Address", "Health", "Last reply", "Last reply at"])
 <h2>Spent today (UTC)</h2>
 ${table("spend", ["User", "Cost", "Replies without a known price"])}
 <h2>Conversations</h2>
-${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Client tokens", "Upstream tokens", "Largest request (% of window)", "Saved", "Edits", "Last request"])}
+${table("conversations-list", ["Id", "User", "Client", "Project", "Model", "Requests", "Client tokens", "Upstream tokens", "Largest request without edits (% of window)", "Saved", "Edits", "Last request"])}
 <p class="soft" id="since"></p>
 <script>${script}</script>
 </body>

@@ -185,6 +185,10 @@ export function describeSavings(totals: StatusTotals): string {
   if (conversations === 0) return "no conversation yet";
   const which = `${formatCount(conversations)} ${plural(conversations, "conversation")}`;
   const share = `${formatShare(windowShareMax)} of its model's window`;
+  if (edits === 0 && windowShareMax > 1)
+    return inputTokensUsed < inputTokensSent
+      ? `${which}: edits from before the start keep requests within the window; without them, the largest would have taken ${share}`
+      : `${which}: nothing was removed, although the largest request took ${share}`;
   if (edits === 0) return `${which}: nothing had to be removed yet, the largest request took ${share}`;
   const less = inputTokensSent === 0 ? 0 : 1 - inputTokensUsed / inputTokensSent;
   const made = `${formatCount(edits)} ${plural(edits, "edit")}`;
