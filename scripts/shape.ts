@@ -5,8 +5,8 @@ import { parseSync, type Program } from "oxc-parser";
 /** The limits that `npm run check` enforces. A limit goes down as the code gets better, and up only with a reason in CONTRIBUTING. */
 const limits: ReadonlyMap<string, { readonly max?: number; readonly min?: number }> = new Map(
   Object.entries({
-    files: { max: 1_290 },
-    lines: { max: 172_000 },
+    files: { max: 1_310 },
+    lines: { max: 173_500 },
     relativeImportsPer1000Lines: { max: 37.5 },
     participlePercent: { max: 2 },
     endInOfPercent: { max: 2 },

@@ -187,7 +187,11 @@ describe("several users", () => {
     const keyless = await post({});
     expect([keyless.status, await keyless.json()]).toMatchObject([
       401,
-      { error: { message: expect.stringMatching(/^This gateway needs a gateway key\. .*x-api-key.*authorization/) } },
+      {
+        error: {
+          message: expect.stringMatching(/^This gateway needs a gateway key\. .*x-api-key.*authorization/) as string,
+        },
+      },
     ]);
     expect(seen).toEqual([
       ["ada", "sk-ada", undefined],
