@@ -100,8 +100,9 @@ export class Conversations implements GatewayState {
     const read = this.#reader.read(input);
     if (read === undefined) return undefined;
     const recognition = this.#recognise(read);
+    const ifNobodyWaits = this.#deps.log.index.find(read.scope, read.digests, () => false);
     const isTaken =
-      recognition.kind === "new" && this.#deps.log.index.find(read.scope, read.digests, () => false).kind === "found";
+      ifNobodyWaits.kind === "found" && (recognition.kind === "new" || recognition.id !== ifNobodyWaits.id);
     return isTaken ? "taken" : this.#register(input, read, recognition);
   }
 
