@@ -261,9 +261,9 @@ export class Conversations implements GatewayState {
     open.conversation.end(body);
   }
 
-  /** Whether other conversations have been asked with the same list: then the reply tells which one a client goes on with. */
-  isShared({ open }: MatchedRequest): boolean {
-    return this.#deps.log.index.isShared(open.id);
+  /** Whether the reply tells which of several conversations a client goes on with. */
+  isToldApartByReply({ open }: MatchedRequest): boolean {
+    return this.#deps.log.index.isToldApartByReply(open.id);
   }
 
   /** What the reply says, as the client would send it back. */

@@ -73,12 +73,12 @@ export class ObservedReply implements ClientReply {
   }
 }
 
-/** If other conversations have the same list, the reply shows which of them the client continues. */
+/** Of conversations with the same list, the reply shows which one the client continues. */
 export function observeShared(
   { conversations }: { readonly conversations: Conversations },
   { request: { provider }, reply, found }: SharedRequest,
 ): ClientReply {
-  if (!conversations.isShared(found)) return reply;
+  if (!conversations.isToldApartByReply(found)) return reply;
   const settle = async ({ elements }: ReadReply): Promise<void> =>
     conversations.noteReply(found, { provider, elements });
   return new ObservedReply(reply, { provider, settle });

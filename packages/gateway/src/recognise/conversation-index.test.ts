@@ -115,6 +115,16 @@ describe("without a name of its session, a request belongs to", () => {
       ],
       "AABABAB",
     ],
+    [
+      "its own run at a retry, not the one whose client gave up its first reply",
+      ["go!ONE", "go!TWO", "go TWO more!MORE", "go TWO more!", "go TWO more MUCH yet!", "go TWO more MUCH yet!"],
+      "ABBBBB",
+    ],
+    [
+      "the run that it goes on with, also if its client writes the reply in other words",
+      ["go!ONE", "go UN more!"],
+      "AA",
+    ],
     ["a third run", ["go!", "go GONE more!", "go!", "go GONE more!", "go!", "go GONE more!"], "AABBCC"],
     ["a new one if only its first words are those of another", ["go!", "go GONE more!", "go ELSE more!"], "AAB"],
     ["its own conversation at a retry in the middle", ["go!", "go GONE more", "go GONE more!"], "AAA"],

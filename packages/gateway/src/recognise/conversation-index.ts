@@ -59,7 +59,8 @@ interface IndexedConversation {
  *   next      the list is what the conversation waits for: its newest list and one reply more; or a retry, which is the same list
  *             again, or with more of the user, if its client has no whole reply and waits for none. Of several, the one whose
  *             reply it is, then one with the same system prompt, then the one that was asked last
- *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind
+ *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind. It comes before a next that
+ *             is shorter and got another reply
  *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it.
  *             Not without tools: titles and summaries of one session have nothing to do with each other
  *   tail      otherwise: the list holds the conversation's last messages, in a row: the client compacted it
@@ -90,9 +91,12 @@ export class ConversationIndex {
     const isFree = (id: string): boolean => scope.session !== undefined || !isAsked(id);
     const request: ListRequest = { scope, name, digests, isStart: !digests.replies.includes(true), isFree };
     const next = this.#findNext(request);
-    if (next !== undefined) return { kind: "found", ...next };
+    if (next !== undefined && !next.hasOtherReply) return toRecognition(next);
     const rewound = this.#findRewound(request);
-    if (rewound !== undefined) return rewound;
+    if (rewound !== undefined && rewound !== "another-run" && rewound.at > (next?.at ?? -1))
+      return toRecognition(rewound);
+    if (next !== undefined) return toRecognition(next);
+    if (rewound === "another-run") return { kind: "new" };
     if (scope.session !== undefined && scope.hasTools) {
       const id = this.#idBySession.get(`${name} ${toolsName(scope)}`);
       return id === undefined ? { kind: "new" } : { kind: "found", id, by: "session" };
@@ -102,9 +106,9 @@ export class ConversationIndex {
   }
 
   /** The conversation that waits for this list. */
-  #findNext(request: ListRequest): { readonly id: string; readonly by: "next" | "retry" } | undefined {
+  #findNext(request: ListRequest): NextMatch | undefined {
     const { prefixDigests, replies } = request.digests;
-    let best: { readonly id: string; readonly by: "next" | "retry"; readonly rank: readonly number[] } | undefined;
+    let best: (NextMatch & { readonly rank: readonly number[] }) | undefined;
     /** Replies behind the list that is looked for. */
     let repliesBehind = 0;
     for (let at = prefixDigests.length - 1; at >= 0 && repliesBehind < 2; at -= 1) {
@@ -112,13 +116,15 @@ export class ConversationIndex {
         if (known.lists.at(-1) !== prefixDigests[at]) continue;
         const by = repliesBehind === 1 ? "next" : "retry";
         if (by === "retry" && !this.#isRetry(id, known, request)) continue;
+        const reply = by === "retry" ? "unknown" : compareReply(known, prefixDigests.slice(at + 1));
         const rank = [
-          by === "retry" ? 1 : rankReply(known, prefixDigests.slice(at + 1)),
+          replyRank[reply],
           isSameSystem(known, request) ? 1 : 0,
           request.isFree(id) ? 1 : 0,
           known.askedAt,
         ];
-        if (best === undefined || compareRanks(rank, best.rank) > 0) best = { id, by, rank };
+        if (best === undefined || compareRanks(rank, best.rank) > 0)
+          best = { id, by, at, hasOtherReply: reply === "other", rank };
       }
       if (replies[at] === true && replies[at - 1] !== true) repliesBehind += 1;
     }
@@ -130,7 +136,7 @@ export class ConversationIndex {
   }
 
   /** By the longest list that is the beginning of this one. Undefined if there is none. */
-  #findRewound(request: ListRequest): Recognition | undefined {
+  #findRewound(request: ListRequest): ListMatch | "another-run" | undefined {
     const { prefixDigests } = request.digests;
     const isUnnamed = request.scope.session === undefined;
     for (let at = prefixDigests.length - 1; at >= 0; at -= 1) {
@@ -149,7 +155,7 @@ export class ConversationIndex {
         fitting.find(({ known }) => known.lists.at(-1) === prefixDigests[at]) ??
         fitting.find(({ known }) => isSameSystem(known, request)) ??
         fitting[0];
-      return found === undefined ? { kind: "new" } : { kind: "found", id: found.id, by: "list" };
+      return found === undefined ? "another-run" : { id: found.id, by: "list", at };
     }
     return undefined;
   }
@@ -176,10 +182,15 @@ export class ConversationIndex {
     return undefined;
   }
 
-  /** Whether other conversations were asked with the newest list of this one. */
-  isShared(id: string): boolean {
+  /**
+   * Whether the reply to its newest list tells it from other runs: some have the same list, or had the one before; or it is its
+   * first one, which others may begin with too.
+   */
+  isToldApartByReply(id: string): boolean {
     const known = this.#known.get(id);
-    return this.#idsByList.get(`${known?.scope} ${known?.lists.at(-1)}`)?.includes(" ") === true;
+    if (known === undefined) return false;
+    const isShared = (list: string): boolean => this.#idsByList.get(`${known.scope} ${list}`)?.includes(" ") === true;
+    return known.lists.length === 1 || known.lists.slice(-2).some(isShared);
   }
 
   /** Adds a conversation, or replaces what is known of it. */
@@ -280,14 +291,30 @@ interface ListRequest {
   readonly isFree: (id: string) => boolean;
 }
 
+/** A conversation that was asked with the list up to the message `at`. */
+interface ListMatch {
+  readonly id: string;
+  readonly by: "next" | "retry" | "list";
+  readonly at: number;
+}
+
+interface NextMatch extends ListMatch {
+  /** The reply that the conversation got is not the one in the list. The client may have changed it. */
+  readonly hasOtherReply: boolean;
+}
+
+const toRecognition = ({ id, by }: ListMatch): Recognition => ({ kind: "found", id, by });
+
 interface IdentifiedConversation {
   readonly id: string;
   readonly known: IndexedConversation;
 }
 
 /** Of a conversation whose newest list is followed by these: whether the reply is its own. */
-const rankReply = ({ replyList }: IndexedConversation, listsBehind: readonly string[]): number =>
-  replyList === undefined ? 1 : listsBehind.includes(replyList) ? 2 : 0;
+const compareReply = ({ replyList }: IndexedConversation, listsBehind: readonly string[]): keyof typeof replyRank =>
+  replyList === undefined ? "unknown" : listsBehind.includes(replyList) ? "own" : "other";
+
+const replyRank = { own: 2, unknown: 1, other: 0 } as const;
 
 const isSameSystem = ({ system }: IndexedConversation, { scope }: ListRequest): boolean =>
   system === undefined || scope.system === undefined || system === scope.system;
