@@ -36,11 +36,11 @@ export class ConversationTools {
         readonly tools: Json;
         readonly forced: string | undefined;
         readonly marks: MarkUse;
-        readonly offered: boolean;
+        readonly offer: Offer;
         readonly bytes: Uint8Array;
       }
     | undefined;
-  #isOffered = true;
+  #offer: Offer = "offered";
   #encodedElement: { readonly value: JsonObject; readonly bytes: Uint8Array } | undefined;
 
   constructor(format: WireFormat, options: ToolsInput) {
@@ -64,7 +64,12 @@ export class ConversationTools {
   checkForm(field: (name: string) => Json | undefined, upstream: "takes" | "refuses" = "takes"): void {
     const choices = field("n");
     const canHideCalls = field("background") !== true && !(typeof choices === "number" && choices > 1);
-    this.#isOffered = canHideCalls && upstream === "takes";
+    this.#offer = canHideCalls && upstream === "takes" ? "offered" : "withheld";
+  }
+
+  /** Of the request that was checked last. */
+  get offer(): Offer {
+    return this.#offer;
   }
 
   /** Before a request is written. `elements`: the whole list; what stands before `unchanged` was looked at before. */
@@ -82,14 +87,14 @@ export class ConversationTools {
 
   /** For the context, which counts them. */
   options(client: ClientTools): readonly ToolOption[] {
-    const marked = (this.#isOffered ? this.#deferral?.mark(client.tools) : undefined) ?? client.tools;
+    const marked = (this.#offer === "offered" ? this.#deferral?.mark(client.tools) : undefined) ?? client.tools;
     const given = listTools({ ...client, tools: marked });
     return [...this.#format.readTools(given), ...this.own(client).map(({ definition }) => definition)];
   }
 
   /** None to a request without tools or whose calls of ours the client would see, and none beside a tool of the same name. */
-  own(client: ClientTools): readonly GatewayTool[] {
-    const given = this.#isOffered ? listTools(client) : [];
+  own(client: ClientTools, offer = this.#offer): readonly GatewayTool[] {
+    const given = offer === "offered" ? listTools(client) : [];
     if (given.length === 0) return [];
     const names = new Set(given.flatMap(definedNames));
     const finding = this.#deferral?.tool(client.tools);
@@ -103,19 +108,18 @@ export class ConversationTools {
    */
   field(
     { tools, preamble, bytes }: ClientTools & { readonly bytes: Buffer | undefined },
-    { choice, marks }: { readonly choice: Json | undefined; readonly marks: MarkUse },
+    { choice, marks, offer }: { readonly choice: Json | undefined; readonly marks: MarkUse; readonly offer: Offer },
   ): FieldChanges {
     if (bytes === undefined || !isArray(tools) || tools.length === 0) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
     const known = this.#encoded;
-    const offered = this.#isOffered;
-    if (known?.tools !== tools || known.forced !== forced || known.marks !== marks || known.offered !== offered) {
-      const own = this.own({ tools, preamble }).map(({ definition }) => this.#format.writeTool(definition));
+    if (known?.tools !== tools || known.forced !== forced || known.marks !== marks || known.offer !== offer) {
+      const own = this.own({ tools, preamble }, offer).map(({ definition }) => this.#format.writeTool(definition));
       if (own.length === 0 && marks === "kept") return {};
-      const marked = (offered ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
+      const marked = (offer === "offered" ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
       const all = [...(isArray(marked) ? marked : tools), ...own];
       const written = marks === "kept" ? all : all.map((tool) => (isObject(tool) ? withoutMark(tool) : tool));
-      this.#encoded = { tools, forced, marks, offered, bytes: writeValue({ bytes, value: tools }, written) };
+      this.#encoded = { tools, forced, marks, offer, bytes: writeValue({ bytes, value: tools }, written) };
     }
     return this.#encoded === undefined ? {} : { tools: this.#encoded.bytes };
   }
@@ -124,12 +128,15 @@ export class ConversationTools {
    * The elements in front of the list, as they are sent. If the client has its tools there and none in the field, ours come
    * after them. The SDK's types document functions inside this list; they do not document a `tools` field next to it.
    */
-  writePreamble(elements: readonly BodyElement[], tools: Json | undefined): readonly (BodyElement | Uint8Array)[] {
+  writePreamble(
+    elements: readonly BodyElement[],
+    { tools, offer }: { readonly tools: Json | undefined; readonly offer: Offer },
+  ): readonly (BodyElement | Uint8Array)[] {
     if (isArray(tools) && tools.length > 0) return elements;
     const at = elements.findIndex(({ value }) => listTools({ tools: undefined, preamble: [value] }).length > 0);
     const element = elements[at];
     if (element === undefined) return elements;
-    const own = this.own({ tools, preamble: elements.map(({ value }) => value) });
+    const own = this.own({ tools, preamble: elements.map(({ value }) => value) }, offer);
     if (own.length === 0) return elements;
     const { value } = element;
     if (this.#encodedElement?.value !== value) {
@@ -143,6 +150,9 @@ export class ConversationTools {
 
 /** What becomes of the client's marks for the cache. */
 type MarkUse = "kept" | "dropped";
+
+/** Whether a request has tools of the gateway. */
+type Offer = "offered" | "withheld";
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */
 export function hiddenTools(client: ClientTools): readonly string[] {

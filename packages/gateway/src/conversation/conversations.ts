@@ -11,7 +11,7 @@ import type { ListDigests } from "../recognise/list-digests.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import type { ReductionOptions } from "./conversation-context.ts";
 import { GatewayConversation } from "./gateway-conversation.ts";
-import { RefusedAdditions } from "./refused-additions.ts";
+import { type Addition, type LeftOut, RefusedAdditions } from "./refused-additions.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
 import { idleMs, openMax, rowsMax } from "./limits.ts";
 import {
@@ -47,6 +47,14 @@ export interface MatchedRequest extends Pick<ReadRequest, "body" | "previous"> {
   readonly signal: AbortSignal;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
   readonly begun: Promise<void> | undefined;
+}
+
+/** A request whose tokens are counted, as the conversation would send it. */
+export interface CountRequest extends WrittenBody {
+  /** The upstream does not take this addition in a count: it is in no later one. */
+  readonly leaveOut: (refused: LeftOut) => void;
+  /** It was refused for something else: see `leaveOut`. */
+  readonly addAgain: (addition: Addition) => void;
 }
 
 /** A conversation in memory. */
@@ -128,13 +136,21 @@ export class Conversations implements GatewayState {
    * A request whose tokens are counted, with the list as it was last sent and what is new behind it. Undefined if it does not go
    * on from the newest list of a conversation that is open. Changes nothing: the client may go on with another list.
    */
-  count(input: FindInput): WrittenBody | undefined {
+  count(input: FindInput): CountRequest | undefined {
     const read = this.#reader.read(input);
     const id = read === undefined ? undefined : this.#deps.log.index.findNewest(read.scope, read.digests);
     const { newest, conversation } = this.#active.get(id ?? "") ?? {};
     if (read === undefined || newest === undefined || conversation?.body !== newest.body) return undefined;
     const known = newest.digests.prefixDigests;
-    return read.digests.prefixDigests[known.length - 1] === known.at(-1) ? conversation.count(read.body) : undefined;
+    const goesOn = read.digests.prefixDigests[known.length - 1] === known.at(-1);
+    const written = goesOn ? conversation.count(read.body) : undefined;
+    if (written === undefined) return undefined;
+    const sent = { provider: input.provider, model: readModel(read.body), operation: "count" } as const;
+    return {
+      ...written,
+      leaveOut: ({ addition, sign }) => this.#refused.add({ ...sent, addition }, sign),
+      addAgain: (addition) => this.#refused.remove({ ...sent, addition }),
+    };
   }
 
   /** Newest first. */

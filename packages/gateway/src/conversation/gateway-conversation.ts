@@ -137,7 +137,8 @@ export class GatewayConversation<P extends Provider> {
     const list = readClientList(this.#format, body);
     const added = list.elements.map((_, at) => ({ kind: "given", at }) as const);
     const known = this.#newest?.list.elements.length ?? 0;
-    return this.#writer.write({ body, list, outgoing: [...outgoing, ...added.slice(known)], request });
+    const whole = [...outgoing, ...added.slice(known)];
+    return this.#writer.write({ body, list, outgoing: whole, request, operation: "count" });
   }
 
   /** The next request after a refusal, or with the results of own calls. */
@@ -243,7 +244,7 @@ export class GatewayConversation<P extends Provider> {
   }
 
   #checkTools(body: RequestBody): void {
-    const isRefused = this.#writer.leavesOut(body, "gateway-tools");
+    const isRefused = this.#writer.leavesOut({ body, operation: "create" }, "gateway-tools");
     this.#tools.checkForm((name) => body.field(name), isRefused ? "refuses" : "takes");
   }
 
@@ -251,7 +252,7 @@ export class GatewayConversation<P extends Provider> {
     const current = this.#newest;
     if (current === undefined) throw new TypeError("the conversation was not prepared");
     this.#outgoing = { outgoing: context.outgoing(), request };
-    const written = this.#writer.write({ ...current, ...this.#outgoing });
+    const written = this.#writer.write({ ...current, ...this.#outgoing, operation: "create" });
     const { fixed, gatewayTools, windowTokens } = this.#context;
     const definitions = gatewayTools.map(({ definition }) => definition);
     const { body } = current;

@@ -82,7 +82,7 @@ export async function failOpen(
 }
 
 /** 400 and 413 are for what a request contains, 422 is of servers that check its fields. */
-const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
+export const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
 
 function isMistake(
   { request: { provider }, found: { body } }: RunningExchange,
