@@ -97,6 +97,7 @@ function write(provider: Provider, text: string): string {
     list,
     outgoing: list.elements.map((_, at) => ({ kind: "given", at })),
     request,
+    operation: "create",
   });
   return Buffer.concat(bytes).toString();
 }
