@@ -8,7 +8,7 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/conversation-context.ts";
-import { conversationsPath, historyLogPath } from "./conversation/forget-sessions.ts";
+import { conversationsPath, historyLogPath, toolUsagePath } from "./conversation/forget-sessions.ts";
 import { HistoryLog } from "./conversation/history-log.ts";
 import type { ConversationOwner } from "./conversation/request-reader.ts";
 import { ToolUsageLog } from "./conversation/tool-usage-log.ts";
@@ -73,7 +73,7 @@ async function openLogs(home: string) {
   const folder = join(home, "gateway");
   try {
     const log = await ConversationLog.open(conversationsPath(home));
-    return { kind: "open", log, toolUsageLog: await ToolUsageLog.open(join(folder, "tools.jsonl")) } as const;
+    return { kind: "open", log, toolUsageLog: await ToolUsageLog.open(toolUsagePath(home)) } as const;
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;

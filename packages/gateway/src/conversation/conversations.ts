@@ -93,6 +93,7 @@ export class Conversations implements GatewayState {
   constructor(deps: ConversationsDeps) {
     this.#deps = deps;
     this.#refused = new RefusedAdditions(deps.now);
+    this.onForget(async (_, sessions) => await deps.toolUsageLog?.forget(sessions));
     this.#timer = setInterval(() => void this.#closeIdle(), idleMs / 2);
     this.#timer.unref();
   }

@@ -80,6 +80,12 @@ export class ToolUsageLog {
     if (called.length > 0) this.#add({ who, called });
   }
 
+  /** Removes what is stored of deleted conversations; how often tools were called stays. Rejects if the file can't be written. */
+  async forget(conversations: readonly string[]): Promise<void> {
+    for (const conversation of conversations) this.#deferredByConversation.delete(conversation);
+    await this.#rewrite();
+  }
+
   async close(): Promise<void> {
     await this.#file?.append([]);
   }
