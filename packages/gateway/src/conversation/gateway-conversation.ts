@@ -198,15 +198,13 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** The upstream does not take this addition: it is in no request of any conversation from now on. */
-  leaveOut(body: RequestBody, refused: LeftOut): void {
-    this.#writer.leaveOut(body, refused);
-    this.#checkTools(body);
+  leaveOut(body: RequestBody, refused: LeftOut): Promise<void> {
+    return this.#changeAdditions(body, () => this.#writer.leaveOut(body, refused));
   }
 
   /** It was refused for something else: see `leaveOut`. */
-  addAgain(body: RequestBody, addition: Addition): void {
-    this.#writer.addAgain(body, addition);
-    this.#checkTools(body);
+  addAgain(body: RequestBody, addition: Addition): Promise<void> {
+    return this.#changeAdditions(body, () => this.#writer.addAgain(body, addition));
   }
 
   /** The context, if it is open: for costs and receipts. */
@@ -241,6 +239,14 @@ export class GatewayConversation<P extends Provider> {
     if (context === undefined || this.#current !== body)
       throw new GatewayFailure("a newer request has the conversation");
     return context;
+  }
+
+  /** What is written next is the newest request, which may have another form than the one that was refused. */
+  #changeAdditions(refused: RequestBody, change: () => void): Promise<void> {
+    return this.#inTurn(async () => {
+      change();
+      this.#checkTools(this.body ?? refused);
+    });
   }
 
   #checkTools(body: RequestBody): void {

@@ -201,7 +201,7 @@ class ReplyRelay {
     const { request, found, reply, meter } = this.#exchange;
     meter.settle();
     if (isGood(outcome) && additions.includes("gateway-tools") && request.operation === "create")
-      found.open.conversation.leaveOut(found.body, {
+      void found.open.conversation.leaveOut(found.body, {
         addition: "gateway-tools",
         // One large reply says little about the upstream; a compression that can't be decoded comes again.
         sign: isReadable(outcome) ? "guessed" : "named",

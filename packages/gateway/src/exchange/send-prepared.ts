@@ -29,7 +29,7 @@ export async function sendPrepared(exchange: RunningExchange, first: PreparedBod
   const leftOut = new Set<Addition>();
   const sent = await sendWithFallbacks(exchange, { first, leftOut });
   const isAccepted = sent.sentAs === "prepared" && sent.outcome.kind === "reply" && isGood(sent.outcome);
-  if (!isAccepted) for (const addition of leftOut) open.conversation.addAgain(body, addition);
+  if (!isAccepted) for (const addition of leftOut) void open.conversation.addAgain(body, addition);
   return sent;
 }
 
@@ -58,7 +58,7 @@ async function sendWithFallbacks(
     try {
       if (named !== undefined) {
         leftOut.add(named);
-        conversation.leaveOut(body, { addition: named, sign: "named" });
+        await exchange.inTime(() => conversation.leaveOut(body, { addition: named, sign: "named" }));
       } else {
         const refusal = { status, body: tryParseJson(error) ?? error };
         const canRetry =
@@ -106,7 +106,7 @@ async function replaceRefused(
   if (outcome.kind === "reply" && outcome.status !== status)
     exchange.reportFailure("refused", new GatewayFailure(`status ${status}`));
   const [suspect] = prepared.untouched && outcome.kind === "reply" && isGood(outcome) ? prepared.additions : [];
-  if (suspect !== undefined) open.conversation.leaveOut(body, { addition: suspect, sign: "guessed" });
+  if (suspect !== undefined) void open.conversation.leaveOut(body, { addition: suspect, sign: "guessed" });
   return sent;
 }
 
