@@ -73,3 +73,27 @@ describe("what a refused request changes does not reach one that is prepared mea
     await conversation.close();
   });
 });
+
+it("a request that goes on behind calls of ours, after a newer one, counts them as its own", async () => {
+  const { conversation, open } = createConversation();
+  open();
+  const body = chatBody("First");
+  const prepared = await prepare(conversation, body);
+  await prepare(conversation, chatBody("Second"));
+  const call = { id: "call_1", type: "function", function: { name: "recall", arguments: "{}" } };
+  const message = { role: "assistant", content: null, tool_calls: [call] };
+  await conversation.recordWhole(body, { choices: [{ index: 0, message, finish_reason: "tool_calls" }] });
+  const clientTokens = 1_000 + prepared.moreTokens(1_000);
+  const flawed = "What was looked for is not there. ".repeat(400);
+  await conversation.answer(body, [{ id: "call_1", name: "recall", input: {}, after: 0, flawed }]);
+  const addedTokens = flawed.length / 4;
+  const next = await conversation.next(body, signal);
+  expect(Buffer.concat(next.bytes).toString("utf8")).toContain("What was looked for");
+  expect(next.list.length - prepared.list.length).toBe(2);
+  expect(next.changes).toContain("messages");
+  expect(Math.abs(next.tokens - prepared.tokens - addedTokens)).toBeLessThan(addedTokens / 10);
+  // The client's own list is as large as before: the upstream counted more for the calls alone.
+  const usedTokens = 1_000 + addedTokens;
+  expect(Math.abs(usedTokens + next.moreTokens(usedTokens) - clientTokens)).toBeLessThan(addedTokens / 2);
+  await conversation.close();
+});

@@ -6,6 +6,7 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { RequestBody } from "../body/request-body.ts";
 import type { GatewayCall } from "../reply/relay.ts";
+import { estimateTokens } from "../reply/reply-usage.ts";
 import { type ClientList, readClientList } from "./client-list.ts";
 import { type ContextInput, ConversationContext, type ContextDeps, isReduced } from "./conversation-context.ts";
 import { ConversationTools } from "./conversation-tools.ts";
@@ -264,17 +265,19 @@ export class GatewayConversation<P extends Provider> {
     const { body } = current;
     const compared = {
       client: body.elements,
-      sent: written.list,
       fixed: [fixed?.system, fixed?.tools],
       gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
     };
-    const prepared: PreparedBody = {
-      ...written,
-      tokens: request.tokens,
+    const names = new Set(definitions.map(({ name }) => name));
+    const prepareWritten = (sent: WrittenBody, tokens: number): PreparedBody => ({
+      ...sent,
+      tokens,
       windowTokens,
-      gatewayTools: new Set(definitions.map(({ name }) => name)),
-      moreTokens: (usedTokens) => this.#estimator.compare(compared, usedTokens),
-    };
+      gatewayTools: names,
+      moreTokens: (usedTokens) => this.#estimator.compare({ ...compared, sent: sent.list }, usedTokens),
+      extend: (added) => prepareWritten(sent.extend(added), tokens + estimateTokens(JSON.stringify(added).length)),
+    });
+    const prepared = prepareWritten(written, request.tokens);
     this.#liveByBody.get(body)?.setPrepared(prepared);
     return prepared;
   }

@@ -27,7 +27,7 @@ export interface WrittenBody {
   /** The list that is sent. */
   readonly list: readonly (BodyElement | Uint8Array)[];
   /** The same request with more at the end of its list. */
-  readonly extend: (elements: readonly JsonObject[]) => readonly Uint8Array[];
+  readonly extend: (elements: readonly JsonObject[]) => WrittenBody;
   /** What it has of ours that the upstream may not know. */
   readonly additions: readonly Addition[];
 }
@@ -112,7 +112,6 @@ export class RequestWriter<P extends Provider> {
       ...usage,
     };
     const sentList = preamble === list.preamble ? elements : [...preamble, ...elements.slice(preamble.length)];
-    const bytes = writeBody(body, { list: sentList, fields });
     const isAdded: Readonly<Record<Addition, boolean>> = {
       "automatic-mark": marks["cache_control"] !== undefined,
       "thinking-binding": binding.betas.length > 0,
@@ -121,15 +120,16 @@ export class RequestWriter<P extends Provider> {
       breakpoint: added === "breakpoint",
       "gateway-tools": this.#tools.own(clientTools, offer).length > 0,
     };
-    return {
-      bytes,
+    const writeList = (sent: WrittenBody["list"]): WrittenBody => ({
+      bytes: writeBody(body, { list: sent, fields }),
       betas: [...request.betas, ...binding.betas],
       untouched,
-      changes: [...Object.keys(fields), ...(untouched && preamble === list.preamble ? [] : [this.#format.list])],
-      list: sentList,
-      extend: (more) => writeBody(body, { list: [...sentList, ...more.map((value) => this.#encode(value))], fields }),
+      changes: [...Object.keys(fields), ...(sent === body.elements ? [] : [this.#format.list])],
+      list: sent,
+      extend: (more) => writeList([...sent, ...more.map((value) => this.#encode(value))]),
       additions: additions.filter((one) => isAdded[one]),
-    };
+    });
+    return writeList(sentList);
   }
 
   /** Whether the upstream does not take this addition. */
