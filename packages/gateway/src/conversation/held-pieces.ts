@@ -9,8 +9,8 @@ export type Piece = Buffer | readonly Buffer[];
 export interface History {
   readonly user: string;
   readonly pieces: Piece[];
-  /** Sessions of its replies, by their keys. */
-  readonly sessionByKey: Map<string, string | undefined>;
+  /** Its replies in order, by their keys; not those that it shares with the history that it branched from. */
+  readonly pointByKey: Map<string, HistoryPoint>;
   /** Of its pieces, and of fields that are not sent again. */
   bytes: number;
 }

@@ -108,13 +108,14 @@ it("a folder that can't be written costs nothing but the restoration", async () 
   expect((await goOn(openIn(path), "msg_1")).kind).toBe("not-found");
 });
 
+const put = async (outcome: HistoryOutcome, id: string, session?: string): Promise<void> => {
+  if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
+  await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind: "added" }, session);
+};
+
 it("removes what belongs to deleted sessions alone, also from what a restart reads", async () => {
   const path = await folder();
   const first = openIn(path);
-  const put = async (outcome: HistoryOutcome, id: string, session?: string): Promise<void> => {
-    if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
-    await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind: "added" }, session);
-  };
   await put(begin(first, "Of one."), "msg_1", "one");
   await put(await goOn(first, "msg_1"), "msg_2", "one");
   // An older gateway wrote no session.
@@ -130,4 +131,24 @@ it("removes what belongs to deleted sessions alone, also from what a restart rea
     const kinds = await Promise.all(["msg_1", "msg_2", "msg_5"].map(async (id) => (await goOn(histories, id)).kind));
     expect(kinds).toEqual(["not-found", "not-found", "held"]);
   }
+});
+
+it("leaves a session what another one went on from, if that one is deleted", async () => {
+  const path = await folder();
+  const first = openIn(path);
+  await put(begin(first, "Of one."), "msg_1", "one");
+  await put(await goOn(first, "msg_1"), "msg_2", "two");
+  await put(await goOn(first, "msg_2"), "msg_3", "two");
+  const before = sent(await goOn(first, "msg_1"));
+  await first.forget("ann", ["two"]);
+  for (const histories of [first, openIn(path)]) {
+    const outcomes = await Promise.all(["msg_1", "msg_2", "msg_3"].map((id) => goOn(histories, id)));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["held", "not-found", "not-found"]);
+    expect(outcomes.slice(0, 1).map(sent)).toEqual([before]);
+  }
+  // It goes on as if the other one had never been.
+  await put(await goOn(first, "msg_1"), "msg_4", "one");
+  expect(sent(await goOn(first, "msg_4"))).not.toMatch(/I am msg_[23]/);
+  await first.forget("ann", ["one"]);
+  expect([first.bytes, (await goOn(first, "msg_1")).kind]).toEqual([0, "not-found"]);
 });

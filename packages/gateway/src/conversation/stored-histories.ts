@@ -159,14 +159,13 @@ export class StoredHistories {
   }
 
   /**
-   * Sessions were deleted: their histories go, in memory and on disk. What a history of another session goes on from stays,
-   * as a part of that one.
+   * Sessions were deleted: their replies go, in memory and on disk. What a reply of another session goes on from stays, as a
+   * part of that one.
    */
   async forget(user: string, sessions: readonly string[]): Promise<void> {
-    for (const history of this.#histories.values().toArray()) {
-      const [, last] = [...history.sessionByKey].at(-1) ?? [];
-      if (history.user === user && last !== undefined && sessions.includes(last)) this.#drop(history);
-    }
+    const deleted = new Set(sessions);
+    for (const history of this.#histories.values().toArray())
+      if (history.user === user) this.#forgetReplies(history, deleted);
     await this.#log?.remove(user, sessions);
   }
 
@@ -242,8 +241,9 @@ export class StoredHistories {
     const key = replyKey(user, turn.id);
     const size = this.#size(user);
     if (!this.#pointByReply.has(key)) size.replies += 1;
-    history.sessionByKey.set(key, session);
-    this.#pointByReply.set(key, { history, length: history.pieces.length, fields, session });
+    const newest = { history, length: history.pieces.length, fields, session };
+    history.pointByKey.set(key, newest);
+    this.#pointByReply.set(key, newest);
     this.#histories.delete(history);
     this.#histories.add(history);
     if (history.bytes > this.#limits.historyBytesMax) this.#drop(history);
@@ -289,7 +289,7 @@ export class StoredHistories {
     if (point !== undefined && point.history.pieces.length === length && this.#histories.has(point.history))
       return { history: point.history, length };
     const pieces = point?.history.pieces.slice(0, length) ?? [];
-    const history: History = { user, pieces, bytes: 0, sessionByKey: new Map() };
+    const history: History = { user, pieces, bytes: 0, pointByKey: new Map() };
     this.#grow(history, countPieces(pieces));
     return { history, length };
   }
@@ -316,8 +316,26 @@ export class StoredHistories {
   #drop(history: History): void {
     if (!this.#histories.delete(history)) return;
     this.#grow(history, -history.bytes);
+    this.#removePoints(history, [...history.pointByKey.keys()]);
+  }
+
+  /** Cuts a history off behind its last reply of a session that is not deleted. */
+  #forgetReplies(history: History, deleted: ReadonlySet<string>): void {
+    const points = [...history.pointByKey];
+    const last = points.findLastIndex(([, { session }]) => session === undefined || !deleted.has(session));
+    const kept = points[last]?.[1];
+    if (kept === undefined) return this.#drop(history);
+    const removed = points.slice(last + 1).map(([key]) => key);
+    this.#grow(history, -countPieces(history.pieces.splice(kept.length)));
+    this.#removePoints(history, removed);
+  }
+
+  #removePoints(history: History, keys: readonly string[]): void {
     const size = this.#size(history.user);
-    for (const key of history.sessionByKey.keys()) if (this.#pointByReply.delete(key)) size.replies -= 1;
+    for (const key of keys) {
+      history.pointByKey.delete(key);
+      if (this.#pointByReply.delete(key)) size.replies -= 1;
+    }
   }
 }
 
