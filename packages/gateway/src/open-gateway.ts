@@ -8,7 +8,7 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/conversation-context.ts";
-import { conversationsPath, historyLogPath, toolUsagePath } from "./conversation/forget-sessions.ts";
+import { conversationsPath, historyLogPath, listHistoryUsers, toolUsagePath } from "./conversation/forget-sessions.ts";
 import { HistoryLog } from "./conversation/history-log.ts";
 import type { ConversationOwner } from "./conversation/request-reader.ts";
 import { ToolUsageLog } from "./conversation/tool-usage-log.ts";
@@ -45,7 +45,10 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
         ...deps,
         conversations,
         // Held as the client sent them, also with what must not be stored.
-        historyLog: new HistoryLog((user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user))),
+        historyLog: new HistoryLog(
+          (user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user)),
+          { listUsers: () => listHistoryUsers(home) },
+        ),
         options: () => ({
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",

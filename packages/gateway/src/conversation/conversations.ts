@@ -5,12 +5,12 @@ import type { Store } from "palimpsest/internal/ports/store";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { ConversationRow, ForgetOutcome, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
-import { localUser } from "../operate/users.ts";
 import { type Recognition, scopeName, toolsName } from "../recognise/conversation-index.ts";
 import type { ListDigests } from "../recognise/list-digests.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import type { ReductionOptions } from "./conversation-context.ts";
 import { GatewayConversation } from "./gateway-conversation.ts";
+import type { DeletedSessions } from "./history-log.ts";
 import { type Addition, type LeftOut, RefusedAdditions } from "./refused-additions.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
 import { idleMs, openMax, rowsMax } from "./limits.ts";
@@ -74,8 +74,7 @@ export interface ActiveConversation {
   readonly waiting: Set<AbortSignal>;
 }
 
-/** Sessions of this user were deleted. */
-type ForgetListener = (user: string, sessions: readonly string[]) => Promise<void>;
+type ForgetListener = (deleted: DeletedSessions) => Promise<void>;
 
 type MutableRow = { -readonly [Key in keyof ConversationRow]: ConversationRow[Key] };
 
@@ -93,7 +92,7 @@ export class Conversations implements GatewayState {
   constructor(deps: ConversationsDeps) {
     this.#deps = deps;
     this.#refused = new RefusedAdditions(deps.now);
-    this.onForget(async (_, sessions) => await deps.toolUsageLog?.forget(sessions));
+    this.onForget(async ({ sessions }) => await deps.toolUsageLog?.forget(sessions));
     this.#timer = setInterval(() => void this.#closeIdle(), idleMs / 2);
     this.#timer.unref();
   }
@@ -189,14 +188,14 @@ export class Conversations implements GatewayState {
 
   async forget(ids: readonly string[]): Promise<ForgetOutcome> {
     if (ids.some((id) => (this.#active.get(id)?.running ?? 0) > 0)) return "running";
-    const sessionsByUser = Map.groupBy(ids, (id) => this.#deps.log.facts(id)?.user ?? localUser);
+    const sessionsByUser = Map.groupBy(ids, (id) => (this.#deps.log.facts(id) ?? this.#rows.get(id))?.user);
     for (const id of ids) {
       const active = this.#active.get(id);
       if (active !== undefined) await this.#close(active);
     }
     // Before it is no longer known whose they are: what fails can be tried again.
     for (const [user, sessions] of sessionsByUser)
-      for (const listener of this.#forgetListeners) await listener(user, sessions);
+      for (const listener of this.#forgetListeners) await listener({ user, sessions });
     for (const id of ids) this.#drop(id);
     await this.#deps.log.rewrite();
     return "forgotten";

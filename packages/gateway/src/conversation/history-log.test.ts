@@ -8,7 +8,7 @@ import { HistoryLog } from "./history-log.ts";
 const encode = (body: object): Buffer => Buffer.from(JSON.stringify(body));
 const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "held-"));
 const openIn = (path: string, bytesMax?: number): StoredHistories =>
-  new StoredHistories(new HistoryLog((user) => join(path, user, "held.jsonl"), bytesMax));
+  new StoredHistories(new HistoryLog((user) => join(path, user, "held.jsonl"), { bytesMax }));
 
 const settle = async (outcome: HistoryOutcome, id: string, kind: "added" | "compacted" = "added"): Promise<void> => {
   if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
@@ -123,7 +123,7 @@ it("removes what belongs to deleted sessions alone, also from what a restart rea
   await put(begin(first, "Of both."), "msg_4", "one");
   await put(await goOn(first, "msg_4"), "msg_5", "two");
   first.linkReplies("ann", { first: "msg_2", last: "msg_22" });
-  await first.forget("ann", ["one"]);
+  await first.forget({ user: "ann", sessions: ["one"] });
   const text = await readFile(join(path, "ann", "held.jsonl"), "utf8");
   expect(text).not.toMatch(/Of one|msg_[123]\b|msg_22/);
   expect(text).toMatch(/Of both/);
@@ -140,7 +140,7 @@ it("leaves a session what another one went on from, if that one is deleted", asy
   await put(await goOn(first, "msg_1"), "msg_2", "two");
   await put(await goOn(first, "msg_2"), "msg_3", "two");
   const before = sent(await goOn(first, "msg_1"));
-  await first.forget("ann", ["two"]);
+  await first.forget({ user: "ann", sessions: ["two"] });
   for (const histories of [first, openIn(path)]) {
     const outcomes = await Promise.all(["msg_1", "msg_2", "msg_3"].map((id) => goOn(histories, id)));
     expect(outcomes.map(({ kind }) => kind)).toEqual(["held", "not-found", "not-found"]);
@@ -149,6 +149,6 @@ it("leaves a session what another one went on from, if that one is deleted", asy
   // It goes on as if the other one had never been.
   await put(await goOn(first, "msg_1"), "msg_4", "one");
   expect(sent(await goOn(first, "msg_4"))).not.toMatch(/I am msg_[23]/);
-  await first.forget("ann", ["one"]);
+  await first.forget({ user: "ann", sessions: ["one"] });
   expect([first.bytes, (await goOn(first, "msg_1")).kind]).toEqual([0, "not-found"]);
 });

@@ -26,6 +26,13 @@ const line = z.union([turn, join]);
 export type StoredTurn = z.infer<typeof turn>;
 export type HeldLine = z.infer<typeof line>;
 
+/** Sessions that were deleted. */
+export interface DeletedSessions {
+  readonly sessions: readonly string[];
+  /** Whose they were. Undefined: the gateway no longer knows, so that they may be anybody's. */
+  readonly user: string | undefined;
+}
+
 /**
  * Held histories on disk: a file for each user, to which a line is added for each reply before the client has all of it, so
  * that a client can go on after the gateway was killed. Readable for its owner alone. A line that is cut off, or that goes on
@@ -34,12 +41,20 @@ export type HeldLine = z.infer<typeof line>;
 export class HistoryLog {
   readonly #path: (user: string) => string | undefined;
   readonly #bytesMax: number;
+  readonly #listUsers: () => Promise<readonly string[]>;
   readonly #fileByUser = new Map<string, JsonLinesFile>();
 
-  /** `path` undefined: nothing of this user is kept on disk. */
-  constructor(path: (user: string) => string | undefined, bytesMax = heldLogBytesMax) {
+  /** `path` undefined: nothing of this user is kept on disk. `listUsers`: all who may have a file. */
+  constructor(
+    path: (user: string) => string | undefined,
+    {
+      bytesMax = heldLogBytesMax,
+      listUsers = () => Promise.resolve([]),
+    }: { readonly bytesMax?: number | undefined; readonly listUsers?: () => Promise<readonly string[]> } = {},
+  ) {
     this.#path = path;
     this.#bytesMax = bytesMax;
+    this.#listUsers = listUsers;
   }
 
   /** Resolves when it is written. Never rejects: a line that can't be written costs a later restoration, not the request. */
@@ -48,8 +63,9 @@ export class HistoryLog {
   }
 
   /** Leaves nothing of these sessions but what others go on from. Rejects if the file can't be read or written. */
-  async remove(user: string, sessions: readonly string[]): Promise<void> {
-    await this.#file(user)?.filter((texts) => keepOthers(parseLines(texts), new Set(sessions)).map(({ text }) => text));
+  async remove({ user, sessions }: DeletedSessions): Promise<void> {
+    const users = user === undefined ? [...this.#fileByUser.keys(), ...(await this.#listUsers())] : [user];
+    for (const one of new Set(users)) await this.#file(one)?.filter((texts) => withoutSessions(texts, sessions));
   }
 
   /** What was written of this user, oldest first. Nothing if it can't be read. */
@@ -82,6 +98,12 @@ const parseLines = (texts: readonly string[]): readonly ReadLine[] =>
     const parsed = line.safeParse(tryParseJson(text));
     return parsed.success ? [{ entry: parsed.data, text }] : [];
   });
+
+/** Most files have nothing of a session, and reading their lines takes longer than looking for it. */
+const withoutSessions = (texts: readonly string[], sessions: readonly string[]): readonly string[] =>
+  texts.some((text) => sessions.some((id) => text.includes(id)))
+    ? keepOthers(parseLines(texts), new Set(sessions)).map(({ text }) => text)
+    : texts;
 
 function keepOthers(lines: readonly ReadLine[], removed: ReadonlySet<string>): readonly ReadLine[] {
   const turnById = new Map(lines.flatMap(({ entry }) => ("id" in entry ? [[entry.id, entry] as const] : [])));

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/i
 import { RequestBody } from "../body/request-body.ts";
 import { writeBody } from "../body/write-body.ts";
 import type { ReadReply } from "../reply/reply-reader.ts";
-import type { HistoryLog, StoredTurn } from "./history-log.ts";
+import type { DeletedSessions, HistoryLog, StoredTurn } from "./history-log.ts";
 import {
   changedFields,
   countPieces,
@@ -162,11 +162,11 @@ export class StoredHistories {
    * Sessions were deleted: their replies go, in memory and on disk. What a reply of another session goes on from stays, as a
    * part of that one.
    */
-  async forget(user: string, sessions: readonly string[]): Promise<void> {
+  async forget({ user, sessions }: DeletedSessions): Promise<void> {
     const deleted = new Set(sessions);
     for (const history of this.#histories.values().toArray())
-      if (history.user === user) this.#forgetReplies(history, deleted);
-    await this.#log?.remove(user, sessions);
+      if (user === undefined || history.user === user) this.#forgetReplies(history, deleted);
+    await this.#log?.remove({ user, sessions });
   }
 
   /** A list that has no beginning elsewhere. It is read only if the client goes on from its reply. */

@@ -41,7 +41,7 @@ export interface ContextExchangeDeps {
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new StoredHistories(deps.historyLog);
-  deps.conversations.onForget((user, sessions) => histories.forget(user, sessions));
+  deps.conversations.onForget((deleted) => histories.forget(deleted));
   const prices = () => deps.options().prices ?? [];
   const plain = { ...deps, prices, upstream: plainUpstream(deps.upstream) };
   const exchange = wholeExchange({ ...plain, onJoined: (user, ids) => histories.linkReplies(user, ids) });
