@@ -86,7 +86,7 @@ function withoutAdditions(
 
 function write(provider: Provider, text: string): string {
   const format = wireFormats[provider];
-  const body = RequestBody.read(Buffer.from(text), { list: format.list });
+  const body = RequestBody.read(Buffer.from(text), { list: format.listField });
   if (body === undefined) return expect.unreachable();
   const list = readClientList(format, body);
   const reduction = { recall: "on", memory: "off", deferTools: "off", cacheMarks: "added" } as const;

@@ -44,7 +44,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
       return contextExchange({
         ...deps,
         conversations,
-        // Held as the client sent them, also with what must not be stored.
+        // Stored as the client sent them, also with what must not be stored.
         historyLog: new HistoryLog(
           (user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user)),
           { listUsers: () => listHistoryUsers(home) },

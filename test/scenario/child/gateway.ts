@@ -49,7 +49,7 @@ async function open({ folder, upstream, contextTokens }: Extract<GatewayOrder, {
       contextExchange({
         ...deps,
         conversations,
-        historyLog: new HistoryLog(() => join(folder, "held.jsonl")),
+        historyLog: new HistoryLog(() => join(folder, "histories.jsonl")),
         options: () => ({ summarizer: "none", usage: "used", threads: "keep" }),
       }),
   });

@@ -131,7 +131,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
         contextExchange({
           ...deps,
           conversations,
-          historyLog: new HistoryLog((user) => join(dirname(logPath), `held-${user}.jsonl`)),
+          historyLog: new HistoryLog((user) => join(dirname(logPath), `histories-${user}.jsonl`)),
           options: () => ({ summarizer: "none", usage: "used", threads: "keep", ...options.exchange }),
         }),
     });

@@ -82,7 +82,7 @@ export class ConversationContext<P extends Provider> {
   }
 
   get gatewayTools(): readonly GatewayTool[] {
-    return this.#fixed === undefined ? [] : this.#tools.own(this.#fixed);
+    return this.#fixed === undefined ? [] : this.#tools.gatewayTools(this.#fixed);
   }
 
   get windowTokens(): number {
@@ -125,7 +125,7 @@ export class ConversationContext<P extends Provider> {
     if (known === undefined) return context;
     if (fixed.model !== known.model) await context.setModel(fixed.model);
     if (!isSameSystem(fixed, known)) await context.setSystem(readSystem(fixed.system, fixed.preamble));
-    if (!isSameTools(fixed, known)) await context.setTools(this.#tools.options(fixed));
+    if (!isSameTools(fixed, known)) await context.setTools(this.#tools.contextTools(fixed));
     return context;
   }
 
@@ -151,7 +151,7 @@ export class ConversationContext<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.preamble),
-      tools: this.#tools.options(fixed),
+      tools: this.#tools.contextTools(fixed),
       hiddenTools: hiddenTools(fixed),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       contextTokens: (model) => reduction.contextTokens?.(model),

@@ -15,7 +15,7 @@ interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
   readonly session?: string | undefined;
   readonly store?: MemoryToolDeps["store"] | undefined;
   readonly client?: MemoryToolDeps["client"];
-  readonly toolUse?: { readonly book: ToolUsageLog; readonly who: string } | undefined;
+  readonly toolUse?: { readonly log: ToolUsageLog; readonly who: string } | undefined;
   readonly reduction: Readonly<Record<"recall" | "memory" | "deferTools", "on" | "off">>;
 }
 
@@ -28,7 +28,7 @@ export interface ClientTools {
 /** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them in the same list. */
 export class ConversationTools {
   readonly #format: WireFormat;
-  readonly #own: readonly GatewayTool[];
+  readonly #gatewayTools: readonly GatewayTool[];
   readonly #deferral: ToolDeferral | undefined;
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
   #encoded:
@@ -46,7 +46,7 @@ export class ConversationTools {
   constructor(format: WireFormat, options: ToolsInput) {
     const { provider, reduction, store, client, now, toolUse, session } = options;
     this.#format = format;
-    this.#own = [
+    this.#gatewayTools = [
       ...(reduction.recall === "on" ? [recallTool] : []),
       ...(reduction.memory === "on" && store !== undefined ? [memoryTool({ store, client, now })] : []),
     ];
@@ -73,40 +73,40 @@ export class ConversationTools {
   }
 
   /** Before a request is written. `elements`: the whole list; what stands before `unchanged` was looked at before. */
-  look(
+  observeRequest(
     tools: Json | undefined,
     list: { readonly elements: readonly { readonly value: JsonObject }[]; readonly unchanged: number },
   ): void {
     if (this.#deferral === undefined) return;
     const isAnswered = list.elements.some(({ value }) => textField(value, "role") === "assistant");
-    this.#deferral.look(tools, {
+    this.#deferral.observeRequest(tools, {
       elements: list.elements.slice(list.unchanged).map(({ value }) => value),
       at: isAnswered ? "goes-on" : "begins",
     });
   }
 
   /** For the context, which counts them. */
-  options(client: ClientTools): readonly ToolOption[] {
+  contextTools(client: ClientTools): readonly ToolOption[] {
     const marked = (this.#offer === "offered" ? this.#deferral?.mark(client.tools) : undefined) ?? client.tools;
     const given = listTools({ ...client, tools: marked });
-    return [...this.#format.readTools(given), ...this.own(client).map(({ definition }) => definition)];
+    return [...this.#format.readTools(given), ...this.gatewayTools(client).map(({ definition }) => definition)];
   }
 
   /** None to a request without tools or whose calls of ours the client would see, and none beside a tool of the same name. */
-  own(client: ClientTools, offer = this.#offer): readonly GatewayTool[] {
+  gatewayTools(client: ClientTools, offer = this.#offer): readonly GatewayTool[] {
     const given = offer === "offered" ? listTools(client) : [];
     if (given.length === 0) return [];
     const names = new Set(given.flatMap(definedNames));
     const finding = this.#deferral?.tool(client.tools);
-    const own = finding === undefined ? this.#own : [...this.#own, finding];
-    return own.filter(({ definition }) => !names.has(definition.name));
+    const gatewayTools = finding === undefined ? this.#gatewayTools : [...this.#gatewayTools, finding];
+    return gatewayTools.filter(({ definition }) => !names.has(definition.name));
   }
 
   /**
    * What the request has instead of the client's field: its own bytes, and what is added. `choice`: which tool the model has
    * to call.
    */
-  field(
+  writeField(
     { tools, preamble, bytes }: ClientTools & { readonly bytes: Buffer | undefined },
     { choice, marks, offer }: { readonly choice: Json | undefined; readonly marks: MarkUse; readonly offer: Offer },
   ): FieldChanges {
@@ -114,10 +114,12 @@ export class ConversationTools {
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
     const known = this.#encoded;
     if (known?.tools !== tools || known.forced !== forced || known.marks !== marks || known.offer !== offer) {
-      const own = this.own({ tools, preamble }, offer).map(({ definition }) => this.#format.writeTool(definition));
-      if (own.length === 0 && marks === "kept") return {};
+      const gatewayTools = this.gatewayTools({ tools, preamble }, offer).map(({ definition }) =>
+        this.#format.writeTool(definition),
+      );
+      if (gatewayTools.length === 0 && marks === "kept") return {};
       const marked = (offer === "offered" ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
-      const all = [...(isArray(marked) ? marked : tools), ...own];
+      const all = [...(isArray(marked) ? marked : tools), ...gatewayTools];
       const written = marks === "kept" ? all : all.map((tool) => (isObject(tool) ? withoutMark(tool) : tool));
       this.#encoded = { tools, forced, marks, offer, bytes: writeValue({ bytes, value: tools }, written) };
     }
@@ -136,11 +138,14 @@ export class ConversationTools {
     const at = elements.findIndex(({ value }) => listTools({ tools: undefined, preamble: [value] }).length > 0);
     const element = elements[at];
     if (element === undefined) return elements;
-    const own = this.own({ tools, preamble: elements.map(({ value }) => value) }, offer);
-    if (own.length === 0) return elements;
+    const gatewayTools = this.gatewayTools({ tools, preamble: elements.map(({ value }) => value) }, offer);
+    if (gatewayTools.length === 0) return elements;
     const { value } = element;
     if (this.#encodedElement?.value !== value) {
-      const all = [...listField(value, "tools"), ...own.map(({ definition }) => this.#format.writeTool(definition))];
+      const all = [
+        ...listField(value, "tools"),
+        ...gatewayTools.map(({ definition }) => this.#format.writeTool(definition)),
+      ];
       this.#encodedElement = { value, bytes: writeElement(element, { fields: { tools: all } }) };
     }
     const { bytes } = this.#encodedElement;

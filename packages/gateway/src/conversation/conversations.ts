@@ -42,11 +42,11 @@ export interface FindInput extends RequestInput {
 
 /** A request whose conversation is known. */
 export interface MatchedRequest extends Pick<ReadRequest, "body" | "previous"> {
-  readonly open: ActiveConversation;
+  readonly active: ActiveConversation;
   readonly listDigest: string;
   readonly signal: AbortSignal;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
-  readonly begun: Promise<void> | undefined;
+  readonly persisted: Promise<void> | undefined;
 }
 
 /** A request whose tokens are counted, as the conversation would send it. */
@@ -121,7 +121,8 @@ export class Conversations implements GatewayState {
   /** The request is the newest of its conversation, which is begun if it is new. */
   #register(input: FindInput, read: ReadRequest, recognition: Recognition): MatchedRequest {
     const { body, previous, scope, digests } = read;
-    const { id, begun } = recognition.kind === "found" ? { id: recognition.id, begun: undefined } : this.#begin(read);
+    const { id, persisted } =
+      recognition.kind === "found" ? { id: recognition.id, persisted: undefined } : this.#begin(read);
     const active = this.#activate(id, input);
     active.row.model = readModel(body);
     active.newest = { body, digests };
@@ -129,12 +130,12 @@ export class Conversations implements GatewayState {
     const listDigest = digests.prefixDigests.at(-1) ?? "";
     this.#deps.log.note(id, { list: listDigest, tail: ownMessages(digests), system: scope.system });
     this.#reader.remember(input, id);
-    return { open: active, body, previous, listDigest, signal: input.signal, begun };
+    return { active, body, previous, listDigest, signal: input.signal, persisted };
   }
 
   /**
    * A request whose tokens are counted, with the list as it was last sent and what is new behind it. Undefined if it does not go
-   * on from the newest list of a conversation that is open. Changes nothing: the client may go on with another list.
+   * on from the newest list of a conversation that is active. Changes nothing: the client may go on with another list.
    */
   count(input: FindInput): CountRequest | undefined {
     const read = this.#reader.read(input);
@@ -170,14 +171,14 @@ export class Conversations implements GatewayState {
    * The upstream refused the request that began the conversation: nothing was said in it, so nothing is kept of it. Not if
    * another request has found it meanwhile. Must not reject.
    */
-  async discard({ open, begun }: MatchedRequest): Promise<void> {
-    if (begun === undefined || open.matches > 1) return;
-    const { id, row } = open;
+  async discard({ active, persisted }: MatchedRequest): Promise<void> {
+    if (persisted === undefined || active.matches > 1) return;
+    const { id, row } = active;
     // At once: the client's next try may come as soon as it has the refusal.
     this.#drop(id);
     try {
-      await begun;
-      await open.conversation.close();
+      await persisted;
+      await active.conversation.close();
       const store = await this.#deps.openStore({ user: row.user, project: row.project }).open();
       const deletion = store.kind === "open" ? store.deletion : undefined;
       if ((await deletion?.detach(sessionId(id)))?.kind === "detached") await deletion?.purge([sessionId(id)]);
@@ -216,10 +217,10 @@ export class Conversations implements GatewayState {
     await this.#deps.toolUsageLog?.close();
   }
 
-  #begin({ scope, client }: ReadRequest): { readonly id: string; readonly begun: Promise<void> } {
+  #begin({ scope, client }: ReadRequest): { readonly id: string; readonly persisted: Promise<void> } {
     const id = randomUUID();
     const record = { id, scope: scopeName(scope), tools: toolsName(scope) };
-    return { id, begun: this.#deps.log.add(record, { user: scope.user, project: scope.project, client }) };
+    return { id, persisted: this.#deps.log.add(record, { user: scope.user, project: scope.project, client }) };
   }
 
   #activate(id: string, { provider, user, project, summarizer = "none" }: FindInput): ActiveConversation {
@@ -240,7 +241,7 @@ export class Conversations implements GatewayState {
         store: openStore({ user, project: facts?.project ?? project }),
         reduction: reduction(),
         client: facts?.client,
-        toolUse: toolUsageLog === undefined ? undefined : { book: toolUsageLog, who: `${user} ${facts?.client ?? ""}` },
+        toolUse: toolUsageLog === undefined ? undefined : { log: toolUsageLog, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
         digester: this.#reader.digesters[provider].messages,
         refused: this.#refused,
@@ -260,44 +261,44 @@ export class Conversations implements GatewayState {
   }
 
   /** The request is being answered, until `leave`. */
-  enter({ open, signal }: MatchedRequest): void {
-    open.running += 1;
-    open.waiting.add(signal);
+  enter({ active, signal }: MatchedRequest): void {
+    active.running += 1;
+    active.waiting.add(signal);
   }
 
   /** The client has the whole reply: the same request again is no retry. */
-  replied({ open, listDigest, signal }: MatchedRequest): void {
-    open.waiting.delete(signal);
-    this.#deps.log.index.setReplied(open.id, listDigest);
+  replied({ active, listDigest, signal }: MatchedRequest): void {
+    active.waiting.delete(signal);
+    this.#deps.log.index.setReplied(active.id, listDigest);
   }
 
-  leave({ open, signal, body }: MatchedRequest): void {
-    open.running -= 1;
-    open.waiting.delete(signal);
-    open.conversation.end(body);
+  leave({ active, signal, body }: MatchedRequest): void {
+    active.running -= 1;
+    active.waiting.delete(signal);
+    active.conversation.end(body);
   }
 
   /** Whether other conversations have been asked with the same list: then the reply tells which one a client goes on with. */
-  isShared({ open }: MatchedRequest): boolean {
-    return this.#deps.log.index.isShared(open.id);
+  isShared({ active }: MatchedRequest): boolean {
+    return this.#deps.log.index.isShared(active.id);
   }
 
   /** What the reply says, as the client would send it back. */
   noteReply(
-    { open, listDigest: list }: MatchedRequest,
+    { active, listDigest: list }: MatchedRequest,
     { provider, elements }: { readonly provider: Provider; readonly elements: readonly JsonObject[] },
   ): void {
     const replyList = this.#reader.digesters[provider].extend(list, elements);
-    this.#deps.log.index.setReply(open.id, { list, replyList });
+    this.#deps.log.index.setReply(active.id, { list, replyList });
   }
 
   /** Called for each request that is sent. */
-  countRequest(open: ActiveConversation, { windowTokens }: { readonly windowTokens: number }): void {
-    this.#deps.log.noteWindow(open.id, windowTokens);
-    open.row.requests += 1;
-    open.row.lastAt = this.#deps.now();
-    this.#rows.delete(open.id);
-    this.#rows.set(open.id, open.row);
+  countRequest(active: ActiveConversation, { windowTokens }: { readonly windowTokens: number }): void {
+    this.#deps.log.noteWindow(active.id, windowTokens);
+    active.row.requests += 1;
+    active.row.lastAt = this.#deps.now();
+    this.#rows.delete(active.id);
+    this.#rows.set(active.id, active.row);
     const [oldest] = this.#rows.keys();
     if (this.#rows.size > rowsMax && oldest !== undefined) this.#rows.delete(oldest);
   }

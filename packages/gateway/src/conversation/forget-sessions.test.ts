@@ -96,9 +96,9 @@ it("also from a gateway that runs", async () => {
     histories.openThread({ user, bytes: Buffer.from(`{"messages":[],"thread":{"previous_message_id":"${id}"}}`) }).kind;
   const conversations = await openConversations();
   conversations.onForget((forgotten) => histories.forget(forgotten));
-  expect([goOn("ada", "msg_one"), await conversations.forget(["ada-one"])]).toEqual(["held", "forgotten"]);
+  expect([goOn("ada", "msg_one"), await conversations.forget(["ada-one"])]).toEqual(["stored", "forgotten"]);
   expect((await readHistories(home)).join("")).not.toMatch(/ada-one/);
-  expect(["msg_one", "msg_other"].map((id) => goOn("ada", id))).toEqual(["not-found", "held"]);
-  expect(goOn("eve", "msg_one")).toBe("held");
+  expect(["msg_one", "msg_other"].map((id) => goOn("ada", id))).toEqual(["not-found", "stored"]);
+  expect(goOn("eve", "msg_one")).toBe("stored");
   await conversations.close();
 });

@@ -9,7 +9,7 @@ import { ToolUsageLog } from "./tool-usage-log.ts";
 export const conversationsPath = (home: string): string => join(home, "gateway", "conversations.jsonl");
 
 export const historyLogPath = (home: string, user: string): string =>
-  join(home, "gateway", ...(user === localUser ? [] : ["users", user]), "held.jsonl");
+  join(home, "gateway", ...(user === localUser ? [] : ["users", user]), "histories.jsonl");
 
 /** All who may have a history log. */
 export const listHistoryUsers = async (home: string): Promise<readonly string[]> => [

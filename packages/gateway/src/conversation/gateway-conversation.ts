@@ -32,7 +32,7 @@ export interface ConversationOptions<P extends Provider> extends ContextDeps<P> 
   /** The program that sends the requests. */
   readonly client?: string | undefined;
   /** Who uses which tools; `who`: the user and the program. */
-  readonly toolUse?: { readonly book: ToolUsageLog; readonly who: string } | undefined;
+  readonly toolUse?: { readonly log: ToolUsageLog; readonly who: string } | undefined;
   /** Of all conversations. Absent: every addition is sent. */
   readonly refused?: RefusedAdditions | undefined;
   readonly now: () => number;
@@ -48,7 +48,7 @@ export interface PrepareInput<P extends Provider> extends ContextInput<P> {
  * One conversation of a client: its context, and the client's newest list.
  *
  *   prepare ──▶ (sent upstream) ──▶ record … ──own calls──▶ answer ──▶ next ──▶ (sent) …
- *           ──refused──▶ refused ──▶ next
+ *           ──refused──▶ handleRefusal ──▶ next
  *
  * A client may send a request before it has the reply to another one. Only the newest request may use the context. The
  * reply to an earlier one is not recorded; the client's next request contains it. After calls of ours an earlier request
@@ -112,7 +112,7 @@ export class GatewayConversation<P extends Provider> {
     // What did not change since `previous` is known only if the context has taken over that very body.
     const unchanged = previous !== undefined && previous === this.body ? list.unchanged : 0;
     this.#checkTools(body);
-    this.#tools.look(body.field("tools"), { elements: list.elements, unchanged });
+    this.#tools.observeRequest(body.field("tools"), { elements: list.elements, unchanged });
     const context = await this.#context.openOrUpdate(input, list);
     this.#newest = { body, list };
     this.#outgoing = undefined;
@@ -157,7 +157,7 @@ export class GatewayConversation<P extends Provider> {
    * the request and nothing has been reduced yet, it returns false: sending the original request shows whether the gateway
    * caused it.
    */
-  refused(body: RequestBody, error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
+  handleRefusal(body: RequestBody, error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
     return this.#inTurn(async () => {
       const context = await this.#require(body);
       const clock = { now: () => millis(this.#options.now()) };

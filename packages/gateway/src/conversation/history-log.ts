@@ -2,7 +2,7 @@ import { anyJson } from "palimpsest/internal/schema/any-json";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
 import { JsonLinesFile } from "./json-lines-file.ts";
-import { heldLogBytesMax } from "./limits.ts";
+import { historyLogBytesMax } from "./limits.ts";
 
 /** A reply that a client may go on from, with what came since the one before it. Elements are the client's own bytes. */
 const turn = z.object({
@@ -24,7 +24,7 @@ const join = z.object({ first: z.string(), last: z.string() });
 const line = z.union([turn, join]);
 
 export type StoredTurn = z.infer<typeof turn>;
-export type HeldLine = z.infer<typeof line>;
+export type HistoryLine = z.infer<typeof line>;
 
 /** Sessions that were deleted. */
 export interface DeletedSessions {
@@ -34,7 +34,7 @@ export interface DeletedSessions {
 }
 
 /**
- * Held histories on disk: a file for each user, to which a line is added for each reply before the client has all of it, so
+ * Stored histories on disk: a file for each user, to which a line is added for each reply before the client has all of it, so
  * that a client can go on after the gateway was killed. Readable for its owner alone. A line that is cut off, or that goes on
  * from one that is not there, does not count: no history is restored in part.
  */
@@ -48,7 +48,7 @@ export class HistoryLog {
   constructor(
     path: (user: string) => string | undefined,
     {
-      bytesMax = heldLogBytesMax,
+      bytesMax = historyLogBytesMax,
       listUsers = () => Promise.resolve([]),
     }: { readonly bytesMax?: number | undefined; readonly listUsers?: () => Promise<readonly string[]> } = {},
   ) {
@@ -58,7 +58,7 @@ export class HistoryLog {
   }
 
   /** Resolves when it is written. Never rejects: a line that can't be written costs a later restoration, not the request. */
-  async append(user: string, entry: HeldLine): Promise<void> {
+  async append(user: string, entry: HistoryLine): Promise<void> {
     await this.#file(user)?.append([entry]);
   }
 
@@ -69,7 +69,7 @@ export class HistoryLog {
   }
 
   /** What was written of this user, oldest first. Nothing if it can't be read. */
-  async read(user: string): Promise<readonly HeldLine[]> {
+  async read(user: string): Promise<readonly HistoryLine[]> {
     const texts = await this.#file(user)
       ?.read()
       .catch(() => []);
@@ -89,7 +89,7 @@ export class HistoryLog {
 }
 
 interface ReadLine {
-  readonly entry: HeldLine;
+  readonly entry: HistoryLine;
   readonly text: string;
 }
 

@@ -59,7 +59,7 @@ export class RequestReader {
     const format = wireFormats[provider];
     const earlier = this.#guessEarlier(input);
     const previous = earlier?.body;
-    const body = RequestBody.read(bytes, { list: format.list, previous });
+    const body = RequestBody.read(bytes, { list: format.listField, previous });
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const list = readClientList(format, body);
     const preamble = list.preamble.map(({ value }) => value);

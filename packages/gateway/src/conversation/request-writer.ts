@@ -101,7 +101,7 @@ export class RequestWriter<P extends Provider> {
     const preamble = this.#tools.writePreamble(list.preamble, { tools, offer });
     const clientTools = { tools, bytes: body.fieldBytes("tools"), preamble: list.preamble.map(({ value }) => value) };
     const fields = {
-      ...this.#tools.field(clientTools, { choice: body.field("tool_choice"), marks: toolMarks, offer }),
+      ...this.#tools.writeField(clientTools, { choice: body.field("tool_choice"), marks: toolMarks, offer }),
       ...binding.fields,
       ...fitReplyLimit({
         asked: readLimit(this.#format, body),
@@ -118,13 +118,13 @@ export class RequestWriter<P extends Provider> {
       usage: Object.keys(usage).length > 0,
       "block-mark": marks["system"] !== undefined || added === "block-mark",
       breakpoint: added === "breakpoint",
-      "gateway-tools": this.#tools.own(clientTools, offer).length > 0,
+      "gateway-tools": this.#tools.gatewayTools(clientTools, offer).length > 0,
     };
     const writeList = (sent: WrittenBody["list"]): WrittenBody => ({
       bytes: writeBody(body, { list: sent, fields }),
       betas: [...request.betas, ...binding.betas],
       untouched,
-      changes: [...Object.keys(fields), ...(sent === body.elements ? [] : [this.#format.list])],
+      changes: [...Object.keys(fields), ...(sent === body.elements ? [] : [this.#format.listField])],
       list: sent,
       extend: (more) => writeList([...sent, ...more.map((value) => this.#encode(value))]),
       additions: additions.filter((one) => isAdded[one]),

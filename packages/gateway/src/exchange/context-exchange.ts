@@ -60,7 +60,7 @@ const wholeExchange =
       return;
     }
     conversations.enter(found);
-    request.onConversation?.(found.open.id);
+    request.onConversation?.(found.active.id);
     try {
       const model = found.body.field("model");
       if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
@@ -82,7 +82,7 @@ async function run(exchange: RunningExchange): Promise<void> {
     await passCharged(deps, request, reply);
     return;
   }
-  deps.conversations.countRequest(found.open, prepared);
+  deps.conversations.countRequest(found.active, prepared);
   const { gatewayTools } = prepared;
   const sent = await sendPrepared(exchange, prepared);
   if (sent.outcome.kind === "reply" && isRefused(sent.outcome)) void deps.conversations.discard(found);
@@ -91,12 +91,12 @@ async function run(exchange: RunningExchange): Promise<void> {
 
 function prepare(exchange: RunningExchange): Promise<PreparedBody> {
   const { deps, request, found } = exchange;
-  const { body, previous, begun, open } = found;
+  const { body, previous, persisted, active } = found;
   const { files } = request;
   const askModel = modelSummarizer(deps, request);
   return exchange.inTime(async (signal) => {
-    await begun;
-    return await open.conversation.prepare({ body, previous, askModel, files, signal });
+    await persisted;
+    return await active.conversation.prepare({ body, previous, askModel, files, signal });
   });
 }
 

@@ -25,7 +25,7 @@ export const historyExchange =
       case "whole":
         await exchange(request, reply);
         return;
-      case "held": {
+      case "stored": {
         const headers = withoutThreadBeta(request.headers);
         const provider = request.provider === "anthropic" ? "anthropic" : "openai-responses";
         let session: string | undefined;

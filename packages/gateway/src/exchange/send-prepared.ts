@@ -25,11 +25,11 @@ export interface SentRequest {
  * stays left out of other requests.
  */
 export async function sendPrepared(exchange: RunningExchange, first: PreparedBody): Promise<SentRequest> {
-  const { body, open } = exchange.found;
+  const { body, active } = exchange.found;
   const leftOut = new Set<Addition>();
   const sent = await sendWithFallbacks(exchange, { first, leftOut });
   const isAccepted = sent.sentAs === "prepared" && sent.outcome.kind === "reply" && isGood(sent.outcome);
-  if (!isAccepted) for (const addition of leftOut) void open.conversation.addAgain(body, addition);
+  if (!isAccepted) for (const addition of leftOut) void active.conversation.addAgain(body, addition);
   return sent;
 }
 
@@ -38,8 +38,8 @@ async function sendWithFallbacks(
   exchange: RunningExchange,
   { first, leftOut }: { readonly first: PreparedBody; readonly leftOut: Set<Addition> },
 ): Promise<SentRequest> {
-  const { body, open } = exchange.found;
-  const { conversation } = open;
+  const { body, active } = exchange.found;
+  const { conversation } = active;
   let prepared = first;
   for (let tries = 0; ; tries += 1) {
     const sent = await sendOnce(exchange, prepared);
@@ -62,7 +62,7 @@ async function sendWithFallbacks(
       } else {
         const refusal = { status, body: tryParseJson(error) ?? error };
         const canRetry =
-          tries < refusalRetriesMax && (await exchange.inTime(() => conversation.refused(body, refusal)));
+          tries < refusalRetriesMax && (await exchange.inTime(() => conversation.handleRefusal(body, refusal)));
         if (!canRetry) return isOriginal ? refused : await replaceRefused(exchange, { status, prepared });
       }
       prepared = await exchange.inTime((signal) => conversation.next(body, signal));
@@ -100,13 +100,13 @@ async function replaceRefused(
   exchange: RunningExchange,
   { status, prepared }: { readonly status: number; readonly prepared: PreparedBody },
 ): Promise<SentRequest> {
-  const { body, open } = exchange.found;
+  const { body, active } = exchange.found;
   const sent = await sendOriginal(exchange);
   const { outcome } = sent;
   if (outcome.kind === "reply" && outcome.status !== status)
     exchange.reportFailure("refused", new GatewayFailure(`status ${status}`));
   const [suspect] = prepared.untouched && outcome.kind === "reply" && isGood(outcome) ? prepared.additions : [];
-  if (suspect !== undefined) void open.conversation.leaveOut(body, { addition: suspect, sign: "guessed" });
+  if (suspect !== undefined) void active.conversation.leaveOut(body, { addition: suspect, sign: "guessed" });
   return sent;
 }
 

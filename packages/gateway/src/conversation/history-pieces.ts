@@ -32,7 +32,7 @@ export const changedFields = (fields: JsonObject, before: JsonObject): JsonObjec
   );
 
 /** An empty list does not count as sent. */
-export function fieldsOf(body: RequestBody, names: readonly string[]): JsonObject {
+export function pickFields(body: RequestBody, names: readonly string[]): JsonObject {
   return Object.fromEntries(
     names.flatMap((name): readonly (readonly [string, Json])[] => {
       const value = body.field(name) ?? null;
@@ -51,7 +51,7 @@ export function writeWhole(
   return join(writeBody(body, { fields: Object.fromEntries(missing), ...(list === undefined ? {} : { list }) }));
 }
 
-const hasField = (body: RequestBody, name: string): boolean => Object.keys(fieldsOf(body, [name])).length > 0;
+const hasField = (body: RequestBody, name: string): boolean => Object.keys(pickFields(body, [name])).length > 0;
 
 function readPieces({ history, length }: HistoryPoint): readonly Buffer[] {
   const elements: Buffer[] = [];
@@ -90,11 +90,11 @@ export function withoutMarks({ bytes, value }: BodyElement): Buffer {
 const markHolders = ["content", "source", "tool", "definition", "tool_references"] as const;
 
 function stripObject({ cache_control: _mark, ...rest }: JsonObject): JsonObject {
-  const held = markHolders.flatMap((name): readonly (readonly [string, Json])[] => {
+  const stripped = markHolders.flatMap((name): readonly (readonly [string, Json])[] => {
     const inner = field(rest, name);
     return inner === undefined ? [] : [[name, stripMarks(inner)]];
   });
-  return { ...rest, ...Object.fromEntries(held) };
+  return { ...rest, ...Object.fromEntries(stripped) };
 }
 
 const stripMarks = (value: Json): Json =>
