@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RequestBody } from "../../packages/gateway/src/body/request-body.ts";
-import { readClientList } from "../../packages/gateway/src/conversation/client-list.ts";
-import { ConversationTools } from "../../packages/gateway/src/conversation/conversation-tools.ts";
-import { recallTool } from "../../packages/gateway/src/conversation/recall-tool.ts";
-import { RequestWriter } from "../../packages/gateway/src/conversation/request-writer.ts";
-import { wireFormats } from "../../packages/gateway/src/conversation/wire-format.ts";
+import { readClientList } from "../../packages/gateway/src/conversation/request/client-list.ts";
+import { ConversationTools } from "../../packages/gateway/src/conversation/request/conversation-tools.ts";
+import { recallTool } from "../../packages/gateway/src/conversation/tools/recall-tool.ts";
+import { RequestWriter } from "../../packages/gateway/src/conversation/request/request-writer.ts";
+import { wireFormats } from "../../packages/gateway/src/conversation/request/wire-format.ts";
 import type { Provider } from "../../packages/palimpsest/src/context/provider-formats.ts";
 import { valueText } from "./body-texts.ts";
 import { parametersFor } from "./runs.ts";

@@ -13,13 +13,13 @@ import { isArray, isObject, type Json, textField } from "palimpsest/internal/sch
 import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
 import { additionalTools, billingLine } from "../recognise/read-identity.ts";
-import type { ClientList } from "./client-list.ts";
-import { type ClientTools, type ConversationTools, hiddenTools } from "./conversation-tools.ts";
+import type { ClientList } from "./request/client-list.ts";
+import { type ClientTools, type ConversationTools, hiddenTools } from "./request/conversation-tools.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
-import type { GatewayTool } from "./gateway-tools.ts";
+import type { GatewayTool } from "./tools/gateway-tools.ts";
 import { busyMsMax, busyStepMs } from "./limits.ts";
-import { readLimit, readModel } from "./request-writer.ts";
-import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
+import { readLimit, readModel } from "./request/request-writer.ts";
+import { readSystem, type WireFormat, wireFormats } from "./request/wire-format.ts";
 
 /** What is done to the requests of a conversation. */
 export interface ReductionOptions extends Pick<ContextOptions, "policy" | "saving" | "secrets"> {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { conversationsMax } from "../recognise/limits.ts";
 import { ConversationLog } from "./conversation-log.ts";
-import { HistoryLog } from "./history-log.ts";
-import { ToolUsageLog } from "./tool-usage-log.ts";
+import { HistoryLog } from "./history/history-log.ts";
+import { ToolUsageLog } from "./tools/tool-usage-log.ts";
 
 it("a new conversation is written at once, later lists together, and closing leaves none unwritten", async () => {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-log-"));

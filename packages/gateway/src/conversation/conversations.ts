@@ -10,9 +10,9 @@ import type { ListDigests } from "../recognise/list-digests.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import type { ReductionOptions } from "./conversation-context.ts";
 import { GatewayConversation } from "./gateway-conversation.ts";
-import type { DeletedSessions } from "./history-log.ts";
-import { type Addition, type LeftOut, RefusedAdditions } from "./refused-additions.ts";
-import type { ToolUsageLog } from "./tool-usage-log.ts";
+import type { DeletedSessions } from "./history/history-log.ts";
+import { type Addition, type LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
+import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
 import { idleMs, openMax, rowsMax } from "./limits.ts";
 import {
   type ConversationOwner,
@@ -20,8 +20,8 @@ import {
   type ReadRequest,
   type RequestInput,
   RequestReader,
-} from "./request-reader.ts";
-import { readModel, type WrittenBody } from "./request-writer.ts";
+} from "./request/request-reader.ts";
+import { readModel, type WrittenBody } from "./request/request-writer.ts";
 
 export interface ConversationsDeps {
   readonly openStore: (owner: ConversationOwner) => Store;

@@ -6,10 +6,10 @@ import { memoryStore } from "palimpsest/internal/store/memory/store";
 import { ConversationLog } from "./conversation-log.ts";
 import { Conversations } from "./conversations.ts";
 import { forgetSessions, historyLogPath, listHistoryUsers, toolUsagePath } from "./forget-sessions.ts";
-import { HistoryLog } from "./history-log.ts";
+import { HistoryLog } from "./history/history-log.ts";
 import { deferAfterConversations } from "./limits.ts";
-import { StoredHistories } from "./stored-histories.ts";
-import { ToolUsageLog } from "./tool-usage-log.ts";
+import { StoredHistories } from "./history/stored-histories.ts";
+import { ToolUsageLog } from "./tools/tool-usage-log.ts";
 
 const openHome = (): Promise<string> => mkdtemp(join(tmpdir(), "forget-"));
 

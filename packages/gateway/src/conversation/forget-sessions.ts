@@ -2,9 +2,9 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { localUser } from "../operate/users.ts";
 import { ConversationLog } from "./conversation-log.ts";
-import { HistoryLog } from "./history-log.ts";
+import { HistoryLog } from "./history/history-log.ts";
 import { ifAbsent } from "./json-lines-file.ts";
-import { ToolUsageLog } from "./tool-usage-log.ts";
+import { ToolUsageLog } from "./tools/tool-usage-log.ts";
 
 export const conversationsPath = (home: string): string => join(home, "gateway", "conversations.jsonl");
 

@@ -4,7 +4,7 @@ import { memoryStore } from "palimpsest/internal/store/memory/store";
 import { RequestBody } from "../body/request-body.ts";
 import { GatewayConversation } from "./gateway-conversation.ts";
 import type { PreparedBody } from "./live-request.ts";
-import { RefusedAdditions } from "./refused-additions.ts";
+import { RefusedAdditions } from "./request/refused-additions.ts";
 
 const tools = [{ type: "function", function: { name: "read", parameters: { type: "object" } } }];
 

@@ -7,19 +7,19 @@ import { millis } from "palimpsest/internal/schema/brand";
 import type { RequestBody } from "../body/request-body.ts";
 import type { GatewayCall } from "../reply/relay.ts";
 import { estimateTokens } from "../reply/reply-usage.ts";
-import { type ClientList, readClientList } from "./client-list.ts";
+import { type ClientList, readClientList } from "./request/client-list.ts";
 import { type ContextInput, ConversationContext, type ContextDeps, isReduced } from "./conversation-context.ts";
-import { ConversationTools } from "./conversation-tools.ts";
+import { ConversationTools } from "./request/conversation-tools.ts";
 import { turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { ListEstimator } from "./list-estimator.ts";
 import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
-import { answerGatewayCalls } from "./gateway-tools.ts";
+import { answerGatewayCalls } from "./tools/gateway-tools.ts";
 import { Recording } from "./recording.ts";
-import type { Addition, LeftOut, RefusedAdditions } from "./refused-additions.ts";
-import { RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
-import type { ToolUsageLog } from "./tool-usage-log.ts";
-import { type WireFormat, wireFormats } from "./wire-format.ts";
+import type { Addition, LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
+import { RequestWriter, type WriteInput, type WrittenBody } from "./request/request-writer.ts";
+import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
+import { type WireFormat, wireFormats } from "./request/wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
 interface WireReader<P extends Provider> {

@@ -1,8 +1,8 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { ReplyReader } from "../reply/reply-reader.ts";
-import type { GatewayResult } from "./gateway-tools.ts";
-import type { WrittenBody } from "./request-writer.ts";
+import type { GatewayResult } from "./tools/gateway-tools.ts";
+import type { WrittenBody } from "./request/request-writer.ts";
 
 /** A request in the form in which it goes upstream. */
 export interface PreparedBody extends WrittenBody {

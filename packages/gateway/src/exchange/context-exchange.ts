@@ -1,8 +1,8 @@
 import { setImmediate, setTimeout as wait } from "node:timers/promises";
 import type { Conversations, FindInput, MatchedRequest } from "../conversation/conversations.ts";
-import type { HistoryLog } from "../conversation/history-log.ts";
+import type { HistoryLog } from "../conversation/history/history-log.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
-import { StoredHistories } from "../conversation/stored-histories.ts";
+import { StoredHistories } from "../conversation/history/stored-histories.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { plainUpstream } from "../upstream/plain-upstream.ts";
 import type { Upstream } from "../upstream/upstream.ts";

@@ -1,5 +1,5 @@
 import type { CountRequest } from "../conversation/conversations.ts";
-import { type Addition, findNamed } from "../conversation/refused-additions.ts";
+import { type Addition, findNamed } from "../conversation/request/refused-additions.ts";
 import { addBetas, forwardHeaders } from "../upstream/headers.ts";
 import type { Upstream, UpstreamReply } from "../upstream/upstream.ts";
 import { bufferReply, isGood } from "./buffered-reply.ts";

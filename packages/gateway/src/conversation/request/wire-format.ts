@@ -1,7 +1,7 @@
 import type { SystemOption, ToolOption } from "palimpsest/internal/context/inputs";
 import { type Provider, toJsonObject } from "palimpsest/internal/context/provider-formats";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import type { ListName } from "../body/request-body.ts";
+import type { ListName } from "../../body/request-body.ts";
 
 /** How a provider's requests hold a conversation. */
 export interface WireFormat {

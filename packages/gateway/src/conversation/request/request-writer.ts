@@ -4,9 +4,9 @@ import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-
 import { writeOutgoing, type WrittenMessages } from "palimpsest/internal/context/sync/write-outgoing";
 import { isObject, type Json, type JsonObject, wellFormedJson } from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
-import type { BodyElement } from "../body/body-element.ts";
-import type { RequestBody } from "../body/request-body.ts";
-import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import type { RequestBody } from "../../body/request-body.ts";
+import { type FieldChanges, writeBody } from "../../body/write-body.ts";
 import { CacheBreakpoints } from "./cache-breakpoints.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, writeView } from "./client-list.ts";

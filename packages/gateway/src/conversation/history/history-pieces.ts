@@ -1,7 +1,7 @@
 import { field, isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
-import type { BodyElement } from "../body/body-element.ts";
-import { RequestBody } from "../body/request-body.ts";
-import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import { RequestBody } from "../../body/request-body.ts";
+import { type FieldChanges, writeBody } from "../../body/write-body.ts";
 
 /** Elements of the list, or a whole body whose elements have not been read. */
 export type Piece = Buffer | readonly Buffer[];

@@ -1,13 +1,13 @@
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import { JsonLinesFile } from "./json-lines-file.ts";
+import { JsonLinesFile } from "../json-lines-file.ts";
 import {
   deferAfterConversations,
   deferredConversationsMax,
   toolUsageLinesSpare,
   toolUsersMax,
   usedToolsMax,
-} from "./limits.ts";
+} from "../limits.ts";
 
 const line = z.object({
   /** Whose tools: a user's program. */

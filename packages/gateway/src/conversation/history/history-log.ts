@@ -1,8 +1,8 @@
 import { anyJson } from "palimpsest/internal/schema/any-json";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import { JsonLinesFile } from "./json-lines-file.ts";
-import { historyLogBytesMax } from "./limits.ts";
+import { JsonLinesFile } from "../json-lines-file.ts";
+import { historyLogBytesMax } from "../limits.ts";
 
 /** A reply that a client may go on from, with what came since the one before it. Elements are the client's own bytes. */
 const turn = z.object({

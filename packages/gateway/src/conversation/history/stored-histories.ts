@@ -1,8 +1,8 @@
 import { LruMap } from "palimpsest/internal/cache/lru-map";
 import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
-import { RequestBody } from "../body/request-body.ts";
-import { writeBody } from "../body/write-body.ts";
-import type { ReadReply } from "../reply/reply-reader.ts";
+import { RequestBody } from "../../body/request-body.ts";
+import { writeBody } from "../../body/write-body.ts";
+import type { ReadReply } from "../../reply/reply-reader.ts";
 import type { DeletedSessions, HistoryLog, StoredTurn } from "./history-log.ts";
 import {
   changedFields,
@@ -24,7 +24,7 @@ import {
   storedUserBytesMax,
   storedUserRepliesMax,
   joinedRepliesMax,
-} from "./limits.ts";
+} from "../limits.ts";
 
 /** A request of a client that may send only what is new. */
 export interface HistoryRequest {

@@ -8,8 +8,8 @@ import {
   listField,
   textField,
 } from "palimpsest/internal/schema/json";
-import { toolName } from "../recognise/read-identity.ts";
-import { foundToolsMax } from "./limits.ts";
+import { toolName } from "../../recognise/read-identity.ts";
+import { foundToolsMax } from "../limits.ts";
 import type { GatewayTool, ToolReference } from "./gateway-tools.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
 

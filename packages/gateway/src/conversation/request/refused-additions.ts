@@ -1,6 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { gatewayToolNames } from "./gateway-tools.ts";
-import { guessedAdditionMs, refusedAdditionMs, refusedAdditionsMax } from "./limits.ts";
+import { gatewayToolNames } from "../tools/gateway-tools.ts";
+import { guessedAdditionMs, refusedAdditionMs, refusedAdditionsMax } from "../limits.ts";
 
 /**
  * What the gateway adds to a request of its own accord, in the order in which it is suspected if a refusal does not say why:

@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { deferAfterConversations } from "./limits.ts";
+import { deferAfterConversations } from "../limits.ts";
 import { ToolUsageLog } from "./tool-usage-log.ts";
 
 const offered = ["read", "draw"];

@@ -1,13 +1,13 @@
 import type { ToolOption } from "palimpsest/internal/context/inputs";
 import { isArray, isObject, type Json, type JsonObject, listField, textField } from "palimpsest/internal/schema/json";
-import type { BodyElement } from "../body/body-element.ts";
-import { type FieldChanges, writeElement, writeValue } from "../body/write-body.ts";
-import { additionalTools, toolName } from "../recognise/read-identity.ts";
-import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
-import { type GatewayTool, gatewayToolNames } from "./gateway-tools.ts";
-import { recallTool } from "./recall-tool.ts";
-import type { ToolUsageLog } from "./tool-usage-log.ts";
-import { ToolDeferral, withoutMark } from "./tool-deferral.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import { type FieldChanges, writeElement, writeValue } from "../../body/write-body.ts";
+import { additionalTools, toolName } from "../../recognise/read-identity.ts";
+import { memoryTool, type MemoryToolDeps } from "../tools/memory-tool.ts";
+import { type GatewayTool, gatewayToolNames } from "../tools/gateway-tools.ts";
+import { recallTool } from "../tools/recall-tool.ts";
+import type { ToolUsageLog } from "../tools/tool-usage-log.ts";
+import { ToolDeferral, withoutMark } from "../tools/tool-deferral.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
