@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RequestBody } from "../../packages/gateway/src/body/request-body.ts";
-import { readClientList } from "../../packages/gateway/src/conversation/client-list.ts";
-import { ConversationTools } from "../../packages/gateway/src/conversation/conversation-tools.ts";
-import { recallTool } from "../../packages/gateway/src/conversation/recall-tool.ts";
-import { RequestWriter } from "../../packages/gateway/src/conversation/request-writer.ts";
-import { wireFormats } from "../../packages/gateway/src/conversation/wire-format.ts";
+import { readClientList } from "../../packages/gateway/src/conversation/request/client-list.ts";
+import { ConversationTools } from "../../packages/gateway/src/conversation/request/conversation-tools.ts";
+import { recallTool } from "../../packages/gateway/src/conversation/tools/recall-tool.ts";
+import { RequestWriter } from "../../packages/gateway/src/conversation/request/request-writer.ts";
+import { wireFormats } from "../../packages/gateway/src/conversation/request/wire-format.ts";
 import type { Provider } from "../../packages/palimpsest/src/context/provider-formats.ts";
 import { valueText } from "./body-texts.ts";
 import { parametersFor } from "./runs.ts";
@@ -86,7 +86,7 @@ function withoutAdditions(
 
 function write(provider: Provider, text: string): string {
   const format = wireFormats[provider];
-  const body = RequestBody.read(Buffer.from(text), { list: format.list });
+  const body = RequestBody.read(Buffer.from(text), { list: format.listField });
   if (body === undefined) return expect.unreachable();
   const list = readClientList(format, body);
   const reduction = { recall: "on", memory: "off", deferTools: "off", cacheMarks: "added" } as const;
@@ -97,6 +97,7 @@ function write(provider: Provider, text: string): string {
     list,
     outgoing: list.elements.map((_, at) => ({ kind: "given", at })),
     request,
+    operation: "create",
   });
   return Buffer.concat(bytes).toString();
 }

@@ -74,6 +74,42 @@ describe("an addition that an upstream does not know", () => {
   });
 });
 
+describe("a count whose additions the upstream does not know", () => {
+  const messages = [{ role: "user", content: "Go." }];
+  const { max_tokens: _limit, ...counted } = { ...base, messages };
+  const path = "/v1/messages/count_tokens";
+  const statuses = (): readonly number[] => world.traffic.map(({ status }) => status);
+
+  it.each([
+    ["named", ['"block_binding"'], "thinking.block_binding: Extra inputs are not permitted"],
+    ["named", ['"recall"'], "tools: Input tag 'recall' does not match any of the expected tags"],
+    ["not named", ['"block_binding"', '"recall"'], "Bad request"],
+  ])("is sent twice once, and requests are sent as before (%s: %j)", async (_, parts, message) => {
+    const answer = async (request: Request) => {
+      const text = await request.text();
+      return request.url.endsWith("count_tokens") && parts.some((part) => text.includes(part))
+        ? refuse(message)
+        : undefined;
+    };
+    await open({ answer });
+    await post({ ...base, messages });
+    for (let nth = 0; nth < 3; nth += 1) expect(await post(counted, path)).toContain("input_tokens");
+    expect(statuses()).toEqual([200, 400, 200, 200, 200]);
+    await post({ ...base, messages: [...messages, { role: "assistant", content: "Simulated." }, ...messages] });
+    for (const part of parts) expect(JSON.stringify(world.traffic.at(-1)?.body)).toContain(part);
+  });
+
+  it("gets any other error at once", async () => {
+    const limited = () => Response.json({ type: "error", error: { type: "rate_limit_error" } }, { status: 429 });
+    await open({
+      answer: (request) => Promise.resolve(request.url.endsWith("count_tokens") ? limited() : undefined),
+    });
+    await post({ ...base, messages });
+    const response = await fetch(`${world.url}${path}`, { method: "POST", headers, body: JSON.stringify(counted) });
+    expect([response.status, ...statuses()]).toEqual([429, 200, 429]);
+  });
+});
+
 describe("an upstream that compresses its replies although it is asked not to", () => {
   const call = { type: "tool_use", id: "toolu_1", name: "recall", input: { query: "gauge" } };
   const message = (content: object, stop_reason: string) => ({

@@ -316,8 +316,8 @@ describe("what fails of ours does not reach the client", () => {
     },
   );
 
-  it.each(["refused", "recordWhole"] as const)("%s hangs", async (step) => {
-    let isRefused = step === "refused";
+  it.each(["handleRefusal", "recordWhole"] as const)("%s hangs", async (step) => {
+    let isRefused = step === "handleRefusal";
     await openWorld({
       own: { 99: [] },
       answer: async () => {
@@ -330,7 +330,7 @@ describe("what fails of ours does not reach the client", () => {
     vi.spyOn(GatewayConversation.prototype, step).mockImplementationOnce(hang);
     const got = await new Agent("whole").ask();
     expect(got.status).toBe(200);
-    expect(failedSteps()).toEqual([step === "refused" ? "refused" : "record"]);
+    expect(failedSteps()).toEqual([step === "handleRefusal" ? "refused" : "record"]);
   });
 
   it("a session that hangs while it is opened is not waited for again, and follows when it is open", async () => {

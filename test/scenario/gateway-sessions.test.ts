@@ -46,7 +46,9 @@ const findSession = async (world: { readonly home: string }, words: string): Pro
 const readLogs = async ({ home }: { readonly home: string }): Promise<string> =>
   (
     await Promise.all(
-      ["conversations.jsonl", "held.jsonl"].map((name) => readFile(join(home, "gateway", name), "utf8")),
+      ["conversations.jsonl", "histories.jsonl", "tools.jsonl"].map((name) =>
+        readFile(join(home, "gateway", name), "utf8"),
+      ),
     )
   ).join("");
 

@@ -8,10 +8,10 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/conversation-context.ts";
-import { conversationsPath, historyLogPath } from "./conversation/forget-sessions.ts";
-import { HistoryLog } from "./conversation/history-log.ts";
-import type { ConversationOwner } from "./conversation/request-reader.ts";
-import { ToolUsageLog } from "./conversation/tool-usage-log.ts";
+import { conversationsPath, historyLogPath, listHistoryUsers, toolUsagePath } from "./conversation/forget-sessions.ts";
+import { HistoryLog } from "./conversation/history/history-log.ts";
+import type { ConversationOwner } from "./conversation/request/request-reader.ts";
+import { ToolUsageLog } from "./conversation/tools/tool-usage-log.ts";
 import { contextExchange } from "./exchange/context-exchange.ts";
 import { type GatewayOutcome, serveGateway, type ServeGatewayOptions } from "./http/serve-gateway.ts";
 import type { ContextConfig } from "./operate/gateway-config.ts";
@@ -44,8 +44,11 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
       return contextExchange({
         ...deps,
         conversations,
-        // Held as the client sent them, also with what must not be stored.
-        historyLog: new HistoryLog((user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user))),
+        // Stored as the client sent them, also with what must not be stored.
+        historyLog: new HistoryLog(
+          (user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user)),
+          { listUsers: () => listHistoryUsers(home) },
+        ),
         options: () => ({
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",
@@ -73,7 +76,7 @@ async function openLogs(home: string) {
   const folder = join(home, "gateway");
   try {
     const log = await ConversationLog.open(conversationsPath(home));
-    return { kind: "open", log, toolUsageLog: await ToolUsageLog.open(join(folder, "tools.jsonl")) } as const;
+    return { kind: "open", log, toolUsageLog: await ToolUsageLog.open(toolUsagePath(home)) } as const;
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;

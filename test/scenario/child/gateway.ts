@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { Conversations } from "../../../packages/gateway/src/conversation/conversations.ts";
 import { ConversationLog } from "../../../packages/gateway/src/conversation/conversation-log.ts";
-import { HistoryLog } from "../../../packages/gateway/src/conversation/history-log.ts";
+import { HistoryLog } from "../../../packages/gateway/src/conversation/history/history-log.ts";
 import { contextExchange } from "../../../packages/gateway/src/exchange/context-exchange.ts";
 import { serveGateway } from "../../../packages/gateway/src/http/serve-gateway.ts";
 import { fileStore } from "../../../packages/palimpsest/src/store/files/store.ts";
@@ -49,7 +49,7 @@ async function open({ folder, upstream, contextTokens }: Extract<GatewayOrder, {
       contextExchange({
         ...deps,
         conversations,
-        historyLog: new HistoryLog(() => join(folder, "held.jsonl")),
+        historyLog: new HistoryLog(() => join(folder, "histories.jsonl")),
         options: () => ({ summarizer: "none", usage: "used", threads: "keep" }),
       }),
   });

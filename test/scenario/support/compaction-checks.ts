@@ -71,6 +71,12 @@ const quotesIn = (text: string): readonly Quoted[] =>
 export const ledgerOf = (request: SeenRequest): readonly Quoted[] =>
   userTexts(request).flatMap((text) => [...text.matchAll(ledgerElement)].flatMap(([element]) => quotesIn(element)));
 
+/** Messages that the ledger has no room for: it names them by their ids, behind the first message. */
+export const countLeftOut = (request: SeenRequest): number =>
+  userTexts(request)
+    .flatMap((text) => [...text.matchAll(/^\[(\d+) messages? not shown: /gm)])
+    .reduce((sum, [, count]) => sum + Number(count), 0);
+
 /** All that the user said, in order: as the ledger has it, and then as it was typed. */
 export const saidIn = (request: SeenRequest): readonly string[] => [
   ...ledgerOf(request).map(({ text }) => text),

@@ -5,8 +5,8 @@ import { Readable } from "node:stream";
 import { Conversations } from "../../../packages/gateway/src/conversation/conversations.ts";
 import { ConversationLog } from "../../../packages/gateway/src/conversation/conversation-log.ts";
 import type { ReductionOptions } from "../../../packages/gateway/src/conversation/conversation-context.ts";
-import { HistoryLog } from "../../../packages/gateway/src/conversation/history-log.ts";
-import { ToolUsageLog } from "../../../packages/gateway/src/conversation/tool-usage-log.ts";
+import { HistoryLog } from "../../../packages/gateway/src/conversation/history/history-log.ts";
+import { ToolUsageLog } from "../../../packages/gateway/src/conversation/tools/tool-usage-log.ts";
 import { contextExchange } from "../../../packages/gateway/src/exchange/context-exchange.ts";
 import type { ExchangeOptions } from "../../../packages/gateway/src/exchange/exchange.ts";
 import { serveGateway } from "../../../packages/gateway/src/http/serve-gateway.ts";
@@ -131,7 +131,7 @@ export async function openGatewayWorld(options: GatewayWorldOptions): Promise<Ga
         contextExchange({
           ...deps,
           conversations,
-          historyLog: new HistoryLog((user) => join(dirname(logPath), `held-${user}.jsonl`)),
+          historyLog: new HistoryLog((user) => join(dirname(logPath), `histories-${user}.jsonl`)),
           options: () => ({ summarizer: "none", usage: "used", threads: "keep", ...options.exchange }),
         }),
     });

@@ -52,7 +52,7 @@ interface UnsetUpstream {
   readonly allowed: readonly string[];
 }
 
-const apisOf = (client: string): readonly ClientUpstream["api"][] =>
+const clientApis = (client: string): readonly ClientUpstream["api"][] =>
   client === "claude" ? ["anthropic"] : client === "codex" ? ["openai"] : ["anthropic", "openai"];
 
 export async function findClientUpstreams(input: ClientUpstreamInput): Promise<ClientUpstreams> {
@@ -71,7 +71,7 @@ export async function findClientUpstreams(input: ClientUpstreamInput): Promise<C
   const wanted = found.filter(({ url }) => url !== "" && !namesProject(url) && !isGatewayAddress(config, url));
   const urlByApi = { ...config.upstream, ...Object.fromEntries(wanted.map(({ api, url }) => [api, url])) };
   const unset = found.flatMap(({ api, url }) => {
-    if (url !== "" || !apisOf(client).includes(api)) return [];
+    if (url !== "" || !clientApis(client).includes(api)) return [];
     const addresses = [defaults.config.upstream[api], config.upstream[api]];
     const variable = api === "anthropic" ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
     return [{ api, variable, allowed: addresses.filter((address) => address !== undefined) }];

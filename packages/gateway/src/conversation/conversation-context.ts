@@ -13,13 +13,13 @@ import { isArray, isObject, type Json, textField } from "palimpsest/internal/sch
 import { resolveWindow } from "palimpsest/internal/tokens/resolve-window";
 import type { RequestBody } from "../body/request-body.ts";
 import { additionalTools, billingLine } from "../recognise/read-identity.ts";
-import type { ClientList } from "./client-list.ts";
-import { type ClientTools, type ConversationTools, hiddenTools } from "./conversation-tools.ts";
+import type { ClientList } from "./request/client-list.ts";
+import { type ClientTools, type ConversationTools, hiddenTools } from "./request/conversation-tools.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
-import type { GatewayTool } from "./gateway-tools.ts";
+import type { GatewayTool } from "./tools/gateway-tools.ts";
 import { busyMsMax, busyStepMs } from "./limits.ts";
-import { readLimit, readModel } from "./request-writer.ts";
-import { readSystem, type WireFormat, wireFormats } from "./wire-format.ts";
+import { readLimit, readModel } from "./request/request-writer.ts";
+import { readSystem, type WireFormat, wireFormats } from "./request/wire-format.ts";
 
 /** What is done to the requests of a conversation. */
 export interface ReductionOptions extends Pick<ContextOptions, "policy" | "saving" | "secrets"> {
@@ -82,7 +82,7 @@ export class ConversationContext<P extends Provider> {
   }
 
   get gatewayTools(): readonly GatewayTool[] {
-    return this.#fixed === undefined ? [] : this.#tools.own(this.#fixed);
+    return this.#fixed === undefined ? [] : this.#tools.gatewayTools(this.#fixed);
   }
 
   get windowTokens(): number {
@@ -125,7 +125,7 @@ export class ConversationContext<P extends Provider> {
     if (known === undefined) return context;
     if (fixed.model !== known.model) await context.setModel(fixed.model);
     if (!isSameSystem(fixed, known)) await context.setSystem(readSystem(fixed.system, fixed.preamble));
-    if (!isSameTools(fixed, known)) await context.setTools(this.#tools.options(fixed));
+    if (!isSameTools(fixed, known)) await context.setTools(this.#tools.contextTools(fixed));
     return context;
   }
 
@@ -151,7 +151,7 @@ export class ConversationContext<P extends Provider> {
       provider,
       model: fixed.model,
       system: readSystem(fixed.system, fixed.preamble),
-      tools: this.#tools.options(fixed),
+      tools: this.#tools.contextTools(fixed),
       hiddenTools: hiddenTools(fixed),
       ...(isObject(thinking) ? { thinking: { ...thinking, type: textField(thinking, "type") ?? "" } } : {}),
       contextTokens: (model) => reduction.contextTokens?.(model),

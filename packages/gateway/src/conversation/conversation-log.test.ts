@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { conversationsMax } from "../recognise/limits.ts";
 import { ConversationLog } from "./conversation-log.ts";
-import { HistoryLog } from "./history-log.ts";
-import { ToolUsageLog } from "./tool-usage-log.ts";
+import { HistoryLog } from "./history/history-log.ts";
+import { ToolUsageLog } from "./tools/tool-usage-log.ts";
 
 it("a new conversation is written at once, later lists together, and closing leaves none unwritten", async () => {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-log-"));
@@ -34,10 +34,10 @@ it("what can't be read is not taken for empty, and not written over", async () =
   await symlink(path, path);
   await expect(ConversationLog.open(path)).rejects.toMatchObject({ code: "ELOOP" });
   await expect(ToolUsageLog.open(path)).rejects.toMatchObject({ code: "ELOOP" });
-  const histories = new HistoryLog(() => path, 10);
+  const histories = new HistoryLog(() => path, { bytesMax: 10 });
   await histories.append("ann", { first: "one", last: "two" });
   expect(await histories.read("ann")).toEqual([]);
-  await expect(histories.remove("ann", ["one"])).rejects.toMatchObject({ code: "ELOOP" });
+  await expect(histories.remove({ user: "ann", sessions: ["one"] })).rejects.toMatchObject({ code: "ELOOP" });
   expect((await lstat(path)).isSymbolicLink()).toBe(true);
 });
 

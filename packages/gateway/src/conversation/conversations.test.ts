@@ -32,7 +32,7 @@ function recognise(...requests: readonly Asked[]): string {
       .split(" ")
       .map((word) => ({ role: word === word.toLowerCase() ? "user" : "assistant", content: word }));
     const bytes = Buffer.from(JSON.stringify({ model: "m", ...fields, messages }));
-    return conversations.find({ user, project, provider, headers, bytes, signal: gone })?.open.id ?? "";
+    return conversations.find({ user, project, provider, headers, bytes, signal: gone })?.active.id ?? "";
   });
   const distinct = [...new Set(ids)];
   return ids.map((id) => String.fromCharCode(65 + distinct.indexOf(id))).join("");

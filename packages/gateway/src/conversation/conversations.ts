@@ -5,14 +5,14 @@ import type { Store } from "palimpsest/internal/ports/store";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { ConversationRow, ForgetOutcome, GatewayState, ReleaseOutcome } from "../operate/gateway-state.ts";
-import { localUser } from "../operate/users.ts";
 import { type Recognition, scopeName, toolsName } from "../recognise/conversation-index.ts";
 import type { ListDigests } from "../recognise/list-digests.ts";
 import type { ConversationLog } from "./conversation-log.ts";
 import type { ReductionOptions } from "./conversation-context.ts";
 import { GatewayConversation } from "./gateway-conversation.ts";
-import { RefusedAdditions } from "./refused-additions.ts";
-import type { ToolUsageLog } from "./tool-usage-log.ts";
+import type { DeletedSessions } from "./history/history-log.ts";
+import { type Addition, type LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
+import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
 import { idleMs, openMax, rowsMax } from "./limits.ts";
 import {
   type ConversationOwner,
@@ -20,8 +20,8 @@ import {
   type ReadRequest,
   type RequestInput,
   RequestReader,
-} from "./request-reader.ts";
-import { readModel, type WrittenBody } from "./request-writer.ts";
+} from "./request/request-reader.ts";
+import { readModel, type WrittenBody } from "./request/request-writer.ts";
 
 export interface ConversationsDeps {
   readonly openStore: (owner: ConversationOwner) => Store;
@@ -42,11 +42,19 @@ export interface FindInput extends RequestInput {
 
 /** A request whose conversation is known. */
 export interface MatchedRequest extends Pick<ReadRequest, "body" | "previous"> {
-  readonly open: ActiveConversation;
+  readonly active: ActiveConversation;
   readonly listDigest: string;
   readonly signal: AbortSignal;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
-  readonly begun: Promise<void> | undefined;
+  readonly persisted: Promise<void> | undefined;
+}
+
+/** A request whose tokens are counted, as the conversation would send it. */
+export interface CountRequest extends WrittenBody {
+  /** The upstream does not take this addition in a count: it is in no later one. */
+  readonly leaveOut: (refused: LeftOut) => void;
+  /** It was refused for something else: see `leaveOut`. */
+  readonly addAgain: (addition: Addition) => void;
 }
 
 /** A conversation in memory. */
@@ -66,8 +74,7 @@ export interface ActiveConversation {
   readonly waiting: Set<AbortSignal>;
 }
 
-/** Sessions of this user were deleted. */
-type ForgetListener = (user: string, sessions: readonly string[]) => Promise<void>;
+type ForgetListener = (deleted: DeletedSessions) => Promise<void>;
 
 type MutableRow = { -readonly [Key in keyof ConversationRow]: ConversationRow[Key] };
 
@@ -85,6 +92,7 @@ export class Conversations implements GatewayState {
   constructor(deps: ConversationsDeps) {
     this.#deps = deps;
     this.#refused = new RefusedAdditions(deps.now);
+    this.onForget(async ({ sessions }) => await deps.toolUsageLog?.forget(sessions));
     this.#timer = setInterval(() => void this.#closeIdle(), idleMs / 2);
     this.#timer.unref();
   }
@@ -113,7 +121,8 @@ export class Conversations implements GatewayState {
   /** The request is the newest of its conversation, which is begun if it is new. */
   #register(input: FindInput, read: ReadRequest, recognition: Recognition): MatchedRequest {
     const { body, previous, scope, digests } = read;
-    const { id, begun } = recognition.kind === "found" ? { id: recognition.id, begun: undefined } : this.#begin(read);
+    const { id, persisted } =
+      recognition.kind === "found" ? { id: recognition.id, persisted: undefined } : this.#begin(read);
     const active = this.#activate(id, input);
     active.row.model = readModel(body);
     active.newest = { body, digests };
@@ -121,20 +130,28 @@ export class Conversations implements GatewayState {
     const listDigest = digests.prefixDigests.at(-1) ?? "";
     this.#deps.log.note(id, { list: listDigest, tail: ownMessages(digests), system: scope.system });
     this.#reader.remember(input, id);
-    return { open: active, body, previous, listDigest, signal: input.signal, begun };
+    return { active, body, previous, listDigest, signal: input.signal, persisted };
   }
 
   /**
    * A request whose tokens are counted, with the list as it was last sent and what is new behind it. Undefined if it does not go
-   * on from the newest list of a conversation that is open. Changes nothing: the client may go on with another list.
+   * on from the newest list of a conversation that is active. Changes nothing: the client may go on with another list.
    */
-  count(input: FindInput): WrittenBody | undefined {
+  count(input: FindInput): CountRequest | undefined {
     const read = this.#reader.read(input);
     const id = read === undefined ? undefined : this.#deps.log.index.findNewest(read.scope, read.digests);
     const { newest, conversation } = this.#active.get(id ?? "") ?? {};
     if (read === undefined || newest === undefined || conversation?.body !== newest.body) return undefined;
     const known = newest.digests.prefixDigests;
-    return read.digests.prefixDigests[known.length - 1] === known.at(-1) ? conversation.count(read.body) : undefined;
+    const goesOn = read.digests.prefixDigests[known.length - 1] === known.at(-1);
+    const written = goesOn ? conversation.count(read.body) : undefined;
+    if (written === undefined) return undefined;
+    const sent = { provider: input.provider, model: readModel(read.body), operation: "count" } as const;
+    return {
+      ...written,
+      leaveOut: ({ addition, sign }) => this.#refused.add({ ...sent, addition }, sign),
+      addAgain: (addition) => this.#refused.remove({ ...sent, addition }),
+    };
   }
 
   /** Newest first. */
@@ -154,14 +171,14 @@ export class Conversations implements GatewayState {
    * The upstream refused the request that began the conversation: nothing was said in it, so nothing is kept of it. Not if
    * another request has found it meanwhile. Must not reject.
    */
-  async discard({ open, begun }: MatchedRequest): Promise<void> {
-    if (begun === undefined || open.matches > 1) return;
-    const { id, row } = open;
+  async discard({ active, persisted }: MatchedRequest): Promise<void> {
+    if (persisted === undefined || active.matches > 1) return;
+    const { id, row } = active;
     // At once: the client's next try may come as soon as it has the refusal.
     this.#drop(id);
     try {
-      await begun;
-      await open.conversation.close();
+      await persisted;
+      await active.conversation.close();
       const store = await this.#deps.openStore({ user: row.user, project: row.project }).open();
       const deletion = store.kind === "open" ? store.deletion : undefined;
       if ((await deletion?.detach(sessionId(id)))?.kind === "detached") await deletion?.purge([sessionId(id)]);
@@ -172,14 +189,14 @@ export class Conversations implements GatewayState {
 
   async forget(ids: readonly string[]): Promise<ForgetOutcome> {
     if (ids.some((id) => (this.#active.get(id)?.running ?? 0) > 0)) return "running";
-    const sessionsByUser = Map.groupBy(ids, (id) => this.#deps.log.facts(id)?.user ?? localUser);
+    const sessionsByUser = Map.groupBy(ids, (id) => (this.#deps.log.facts(id) ?? this.#rows.get(id))?.user);
     for (const id of ids) {
       const active = this.#active.get(id);
       if (active !== undefined) await this.#close(active);
     }
     // Before it is no longer known whose they are: what fails can be tried again.
     for (const [user, sessions] of sessionsByUser)
-      for (const listener of this.#forgetListeners) await listener(user, sessions);
+      for (const listener of this.#forgetListeners) await listener({ user, sessions });
     for (const id of ids) this.#drop(id);
     await this.#deps.log.rewrite();
     return "forgotten";
@@ -200,10 +217,10 @@ export class Conversations implements GatewayState {
     await this.#deps.toolUsageLog?.close();
   }
 
-  #begin({ scope, client }: ReadRequest): { readonly id: string; readonly begun: Promise<void> } {
+  #begin({ scope, client }: ReadRequest): { readonly id: string; readonly persisted: Promise<void> } {
     const id = randomUUID();
     const record = { id, scope: scopeName(scope), tools: toolsName(scope) };
-    return { id, begun: this.#deps.log.add(record, { user: scope.user, project: scope.project, client }) };
+    return { id, persisted: this.#deps.log.add(record, { user: scope.user, project: scope.project, client }) };
   }
 
   #activate(id: string, { provider, user, project, summarizer = "none" }: FindInput): ActiveConversation {
@@ -224,7 +241,7 @@ export class Conversations implements GatewayState {
         store: openStore({ user, project: facts?.project ?? project }),
         reduction: reduction(),
         client: facts?.client,
-        toolUse: toolUsageLog === undefined ? undefined : { book: toolUsageLog, who: `${user} ${facts?.client ?? ""}` },
+        toolUse: toolUsageLog === undefined ? undefined : { log: toolUsageLog, who: `${user} ${facts?.client ?? ""}` },
         now: this.#deps.now,
         digester: this.#reader.digesters[provider].messages,
         refused: this.#refused,
@@ -244,44 +261,44 @@ export class Conversations implements GatewayState {
   }
 
   /** The request is being answered, until `leave`. */
-  enter({ open, signal }: MatchedRequest): void {
-    open.running += 1;
-    open.waiting.add(signal);
+  enter({ active, signal }: MatchedRequest): void {
+    active.running += 1;
+    active.waiting.add(signal);
   }
 
   /** The client has the whole reply: the same request again is no retry. */
-  replied({ open, listDigest, signal }: MatchedRequest): void {
-    open.waiting.delete(signal);
-    this.#deps.log.index.setReplied(open.id, listDigest);
+  replied({ active, listDigest, signal }: MatchedRequest): void {
+    active.waiting.delete(signal);
+    this.#deps.log.index.setReplied(active.id, listDigest);
   }
 
-  leave({ open, signal, body }: MatchedRequest): void {
-    open.running -= 1;
-    open.waiting.delete(signal);
-    open.conversation.end(body);
+  leave({ active, signal, body }: MatchedRequest): void {
+    active.running -= 1;
+    active.waiting.delete(signal);
+    active.conversation.end(body);
   }
 
   /** Whether the reply tells which of several conversations a client goes on with. */
-  isToldApartByReply({ open }: MatchedRequest): boolean {
-    return this.#deps.log.index.isToldApartByReply(open.id);
+  isToldApartByReply({ active }: MatchedRequest): boolean {
+    return this.#deps.log.index.isToldApartByReply(active.id);
   }
 
   /** What the reply says, as the client would send it back. */
   noteReply(
-    { open, listDigest: list }: MatchedRequest,
+    { active, listDigest: list }: MatchedRequest,
     { provider, elements }: { readonly provider: Provider; readonly elements: readonly JsonObject[] },
   ): void {
     const replyList = this.#reader.digesters[provider].extend(list, elements);
-    this.#deps.log.index.setReply(open.id, { list, replyList });
+    this.#deps.log.index.setReply(active.id, { list, replyList });
   }
 
   /** Called for each request that is sent. */
-  countRequest(open: ActiveConversation, { windowTokens }: { readonly windowTokens: number }): void {
-    this.#deps.log.noteWindow(open.id, windowTokens);
-    open.row.requests += 1;
-    open.row.lastAt = this.#deps.now();
-    this.#rows.delete(open.id);
-    this.#rows.set(open.id, open.row);
+  countRequest(active: ActiveConversation, { windowTokens }: { readonly windowTokens: number }): void {
+    this.#deps.log.noteWindow(active.id, windowTokens);
+    active.row.requests += 1;
+    active.row.lastAt = this.#deps.now();
+    this.#rows.delete(active.id);
+    this.#rows.set(active.id, active.row);
     const [oldest] = this.#rows.keys();
     if (this.#rows.size > rowsMax && oldest !== undefined) this.#rows.delete(oldest);
   }

@@ -6,19 +6,20 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { RequestBody } from "../body/request-body.ts";
 import type { GatewayCall } from "../reply/relay.ts";
-import { type ClientList, readClientList } from "./client-list.ts";
+import { estimateTokens } from "../reply/reply-usage.ts";
+import { type ClientList, readClientList } from "./request/client-list.ts";
 import { type ContextInput, ConversationContext, type ContextDeps, isReduced } from "./conversation-context.ts";
-import { ConversationTools } from "./conversation-tools.ts";
+import { ConversationTools } from "./request/conversation-tools.ts";
 import { turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { ListEstimator } from "./list-estimator.ts";
 import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
-import { answerGatewayCalls } from "./gateway-tools.ts";
+import { answerGatewayCalls } from "./tools/gateway-tools.ts";
 import { Recording } from "./recording.ts";
-import type { Addition, LeftOut, RefusedAdditions } from "./refused-additions.ts";
-import { RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
-import type { ToolUsageLog } from "./tool-usage-log.ts";
-import { type WireFormat, wireFormats } from "./wire-format.ts";
+import type { Addition, LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
+import { RequestWriter, type WriteInput, type WrittenBody } from "./request/request-writer.ts";
+import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
+import { type WireFormat, wireFormats } from "./request/wire-format.ts";
 
 /** What a context does with messages and replies as they come from the wire: it checks their form itself. */
 interface WireReader<P extends Provider> {
@@ -31,7 +32,7 @@ export interface ConversationOptions<P extends Provider> extends ContextDeps<P> 
   /** The program that sends the requests. */
   readonly client?: string | undefined;
   /** Who uses which tools; `who`: the user and the program. */
-  readonly toolUse?: { readonly book: ToolUsageLog; readonly who: string } | undefined;
+  readonly toolUse?: { readonly log: ToolUsageLog; readonly who: string } | undefined;
   /** Of all conversations. Absent: every addition is sent. */
   readonly refused?: RefusedAdditions | undefined;
   readonly now: () => number;
@@ -47,7 +48,7 @@ export interface PrepareInput<P extends Provider> extends ContextInput<P> {
  * One conversation of a client: its context, and the client's newest list.
  *
  *   prepare ──▶ (sent upstream) ──▶ record … ──own calls──▶ answer ──▶ next ──▶ (sent) …
- *           ──refused──▶ refused ──▶ next
+ *           ──refused──▶ handleRefusal ──▶ next
  *
  * A client may send a request before it has the reply to another one. Only the newest request may use the context. The
  * reply to an earlier one is not recorded; the client's next request contains it. After calls of ours an earlier request
@@ -111,7 +112,7 @@ export class GatewayConversation<P extends Provider> {
     // What did not change since `previous` is known only if the context has taken over that very body.
     const unchanged = previous !== undefined && previous === this.body ? list.unchanged : 0;
     this.#checkTools(body);
-    this.#tools.look(body.field("tools"), { elements: list.elements, unchanged });
+    this.#tools.observeRequest(body.field("tools"), { elements: list.elements, unchanged });
     const context = await this.#context.openOrUpdate(input, list);
     this.#newest = { body, list };
     this.#outgoing = undefined;
@@ -137,7 +138,8 @@ export class GatewayConversation<P extends Provider> {
     const list = readClientList(this.#format, body);
     const added = list.elements.map((_, at) => ({ kind: "given", at }) as const);
     const known = this.#newest?.list.elements.length ?? 0;
-    return this.#writer.write({ body, list, outgoing: [...outgoing, ...added.slice(known)], request });
+    const whole = [...outgoing, ...added.slice(known)];
+    return this.#writer.write({ body, list, outgoing: whole, request, operation: "count" });
   }
 
   /** The next request after a refusal, or with the results of own calls. */
@@ -155,7 +157,7 @@ export class GatewayConversation<P extends Provider> {
    * the request and nothing has been reduced yet, it returns false: sending the original request shows whether the gateway
    * caused it.
    */
-  refused(body: RequestBody, error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
+  handleRefusal(body: RequestBody, error: { readonly status: number; readonly body: unknown }): Promise<boolean> {
     return this.#inTurn(async () => {
       const context = await this.#require(body);
       const clock = { now: () => millis(this.#options.now()) };
@@ -197,15 +199,13 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** The upstream does not take this addition: it is in no request of any conversation from now on. */
-  leaveOut(body: RequestBody, refused: LeftOut): void {
-    this.#writer.leaveOut(body, refused);
-    this.#checkTools(body);
+  leaveOut(body: RequestBody, refused: LeftOut): Promise<void> {
+    return this.#changeAdditions(body, () => this.#writer.leaveOut(body, refused));
   }
 
   /** It was refused for something else: see `leaveOut`. */
-  addAgain(body: RequestBody, addition: Addition): void {
-    this.#writer.addAgain(body, addition);
-    this.#checkTools(body);
+  addAgain(body: RequestBody, addition: Addition): Promise<void> {
+    return this.#changeAdditions(body, () => this.#writer.addAgain(body, addition));
   }
 
   /** The context, if it is open: for costs and receipts. */
@@ -242,8 +242,16 @@ export class GatewayConversation<P extends Provider> {
     return context;
   }
 
+  /** What is written next is the newest request, which may have another form than the one that was refused. */
+  #changeAdditions(refused: RequestBody, change: () => void): Promise<void> {
+    return this.#inTurn(async () => {
+      change();
+      this.#checkTools(this.body ?? refused);
+    });
+  }
+
   #checkTools(body: RequestBody): void {
-    const isRefused = this.#writer.leavesOut(body, "gateway-tools");
+    const isRefused = this.#writer.leavesOut({ body, operation: "create" }, "gateway-tools");
     this.#tools.checkForm((name) => body.field(name), isRefused ? "refuses" : "takes");
   }
 
@@ -251,23 +259,25 @@ export class GatewayConversation<P extends Provider> {
     const current = this.#newest;
     if (current === undefined) throw new TypeError("the conversation was not prepared");
     this.#outgoing = { outgoing: context.outgoing(), request };
-    const written = this.#writer.write({ ...current, ...this.#outgoing });
+    const written = this.#writer.write({ ...current, ...this.#outgoing, operation: "create" });
     const { fixed, gatewayTools, windowTokens } = this.#context;
     const definitions = gatewayTools.map(({ definition }) => definition);
     const { body } = current;
     const compared = {
       client: body.elements,
-      sent: written.list,
       fixed: [fixed?.system, fixed?.tools],
       gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
     };
-    const prepared: PreparedBody = {
-      ...written,
-      tokens: request.tokens,
+    const names = new Set(definitions.map(({ name }) => name));
+    const prepareWritten = (sent: WrittenBody, tokens: number): PreparedBody => ({
+      ...sent,
+      tokens,
       windowTokens,
-      gatewayTools: new Set(definitions.map(({ name }) => name)),
-      moreTokens: (usedTokens) => this.#estimator.compare(compared, usedTokens),
-    };
+      gatewayTools: names,
+      moreTokens: (usedTokens) => this.#estimator.compare({ ...compared, sent: sent.list }, usedTokens),
+      extend: (added) => prepareWritten(sent.extend(added), tokens + estimateTokens(JSON.stringify(added).length)),
+    });
+    const prepared = prepareWritten(written, request.tokens);
     this.#liveByBody.get(body)?.setPrepared(prepared);
     return prepared;
   }

@@ -97,7 +97,8 @@ export class JsonLinesFile {
 
 const joinLines = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
 
-const ifAbsent =
+/** For a read that may find nothing: any other failure is passed on. */
+export const ifAbsent =
   <Value>(value: Value) =>
   (error: unknown): Value => {
     if (isAbsent(error)) return value;

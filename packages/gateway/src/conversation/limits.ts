@@ -31,23 +31,23 @@ export const rowsMax = 20_000;
 /** Bytes at the beginning of a body by which its conversation is guessed. */
 export const guessBytes = 4_096;
 
-/** Bytes of histories that are held for clients that send only what is new: a hundred long conversations. The one that was used least recently is dropped: its client sends the whole list again, or the upstream goes on with its own. */
-export const heldBytesMax = 128 * 2 ** 20;
+/** Bytes of stored histories of clients that send only what is new: a hundred long conversations. The one that was used least recently is dropped: its client sends the whole list again, or the upstream goes on with its own. */
+export const storedBytesMax = 128 * 2 ** 20;
 
 /** The same of one user: half of all, so that nobody's histories drop those of everybody else. */
-export const heldUserBytesMax = heldBytesMax / 2;
+export const storedUserBytesMax = storedBytesMax / 2;
 
-/** Bytes of one history: what the APIs take as a body. A longer list could not be sent, so that holding it helps nobody. */
-export const heldHistoryBytesMax = 32 * 2 ** 20;
+/** Bytes of one history: what the APIs take as a body. A longer list could not be sent, so that storing it helps nobody. */
+export const storedHistoryBytesMax = 32 * 2 ** 20;
 
 /** Bytes of a user's histories on disk: twenty-five long conversations, which are read once after a restart, in a third of a second. Beyond that the newest half stays. */
-export const heldLogBytesMax = 32 * 2 ** 20;
+export const historyLogBytesMax = 32 * 2 ** 20;
 
 /** Replies from which a client can go on: half a kilobyte each, besides the bytes that are counted. */
 export const storedRepliesMax = 50_000;
 
 /** The same of one user. */
-export const heldUserRepliesMax = storedRepliesMax / 2;
+export const storedUserRepliesMax = storedRepliesMax / 2;
 
 /** Replies that were made of several of the upstream's, by the id that the client knows: a hundred bytes each. */
 export const joinedRepliesMax = 20_000;

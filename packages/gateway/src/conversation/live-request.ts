@@ -1,8 +1,8 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import { ReplyReader } from "../reply/reply-reader.ts";
-import type { GatewayResult } from "./gateway-tools.ts";
-import type { WrittenBody } from "./request-writer.ts";
+import type { GatewayResult } from "./tools/gateway-tools.ts";
+import type { WrittenBody } from "./request/request-writer.ts";
 
 /** A request in the form in which it goes upstream. */
 export interface PreparedBody extends WrittenBody {
@@ -14,6 +14,7 @@ export interface PreparedBody extends WrittenBody {
   readonly gatewayTools: ReadonlySet<string>;
   /** How much larger the client's own request is, given what the upstream counted for this one: see `ListEstimator`. */
   readonly moreTokens: (usedTokens: number) => number;
+  readonly extend: (elements: readonly JsonObject[]) => PreparedBody;
 }
 
 /**
@@ -49,8 +50,7 @@ export class LiveRequest {
 
   /** The request as it was written, with its calls and their results behind it. Undefined if there are none. */
   next(): PreparedBody | undefined {
-    const [prepared, added] = [this.#prepared, this.#added];
-    return prepared === undefined || added.length === 0 ? undefined : { ...prepared, bytes: prepared.extend(added) };
+    return this.#added.length === 0 ? undefined : this.#prepared?.extend(this.#added);
   }
 }
 

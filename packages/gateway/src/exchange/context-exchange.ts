@@ -1,18 +1,18 @@
 import { setImmediate, setTimeout as wait } from "node:timers/promises";
 import type { Conversations, FindInput, MatchedRequest } from "../conversation/conversations.ts";
-import type { HistoryLog } from "../conversation/history-log.ts";
+import type { HistoryLog } from "../conversation/history/history-log.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
-import { StoredHistories } from "../conversation/stored-histories.ts";
+import { StoredHistories } from "../conversation/history/stored-histories.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
-import { addBetas, forwardHeaders } from "../upstream/headers.ts";
 import { plainUpstream } from "../upstream/plain-upstream.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import { bufferReply, isGood, isRefused } from "./buffered-reply.ts";
+import { isRefused } from "./buffered-reply.ts";
 import { passCharged, refuseUnpriced } from "./charged-pass.ts";
+import { passCounted } from "./counted-pass.ts";
 import { describeError } from "./describe-error.ts";
-import type { ClientReply, ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
+import type { ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { historyExchange } from "./history-exchange.ts";
-import { closeMsMax, errorBytesMax } from "./limits.ts";
+import { closeMsMax } from "./limits.ts";
 import { modelSummarizer } from "./model-summarizer.ts";
 import { observeShared } from "./observed-reply.ts";
 import { relayReply } from "./relay-reply.ts";
@@ -41,7 +41,7 @@ export interface ContextExchangeDeps {
  */
 export function contextExchange(deps: ContextExchangeDeps): Exchange {
   const histories = new StoredHistories(deps.historyLog);
-  deps.conversations.onForget((user, sessions) => histories.forget(user, sessions));
+  deps.conversations.onForget((deleted) => histories.forget(deleted));
   const prices = () => deps.options().prices ?? [];
   const plain = { ...deps, prices, upstream: plainUpstream(deps.upstream) };
   const exchange = wholeExchange({ ...plain, onJoined: (user, ids) => histories.linkReplies(user, ids) });
@@ -54,11 +54,13 @@ const wholeExchange =
     const { conversations } = deps;
     const found = await findConversation(deps, request);
     if (found === undefined) {
-      if (!(await passCounted(deps, request, reply))) await passCharged(deps, request, reply);
+      const isCounted = request.operation === "count" && deps.options().usage === "used";
+      const count = () => recognise(deps, request, (input) => conversations.count(input));
+      if (!isCounted || !(await passCounted(deps, { request, reply, count }))) await passCharged(deps, request, reply);
       return;
     }
     conversations.enter(found);
-    request.onConversation?.(found.open.id);
+    request.onConversation?.(found.active.id);
     try {
       const model = found.body.field("model");
       if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
@@ -80,7 +82,7 @@ async function run(exchange: RunningExchange): Promise<void> {
     await passCharged(deps, request, reply);
     return;
   }
-  deps.conversations.countRequest(found.open, prepared);
+  deps.conversations.countRequest(found.active, prepared);
   const { gatewayTools } = prepared;
   const sent = await sendPrepared(exchange, prepared);
   if (sent.outcome.kind === "reply" && isRefused(sent.outcome)) void deps.conversations.discard(found);
@@ -89,12 +91,12 @@ async function run(exchange: RunningExchange): Promise<void> {
 
 function prepare(exchange: RunningExchange): Promise<PreparedBody> {
   const { deps, request, found } = exchange;
-  const { body, previous, begun, open } = found;
+  const { body, previous, persisted, active } = found;
   const { files } = request;
   const askModel = modelSummarizer(deps, request);
   return exchange.inTime(async (signal) => {
-    await begun;
-    return await open.conversation.prepare({ body, previous, askModel, files, signal });
+    await persisted;
+    return await active.conversation.prepare({ body, previous, askModel, files, signal });
   });
 }
 
@@ -111,26 +113,6 @@ async function findConversation(
   await setImmediate();
   if (request.signal.aborted) return undefined;
   return recognise(deps, request, (input) => deps.conversations.find(input));
-}
-
-/**
- * Counts the tokens of what would be sent. Returns false if the client was not answered: the request has no known list, or
- * the upstream does not take it. Then the original request is to be counted.
- */
-async function passCounted(deps: RunningExchangeDeps, request: ClientRequest, reply: ClientReply): Promise<boolean> {
-  const { provider, operation, method, path, signal } = request;
-  if (operation !== "count" || deps.options().usage === "sent") return false;
-  const counted = recognise(deps, request, (input) => deps.conversations.count(input));
-  if (counted === undefined) return false;
-  const headers = addBetas(forwardHeaders(request.headers), counted.betas);
-  const outcome = await deps.upstream.send({ provider, method, path, headers, body: counted.bytes, signal });
-  if (outcome.kind === "failed" || !isGood(outcome)) return false;
-  const { bytes } = await bufferReply(outcome, errorBytesMax);
-  if (bytes === undefined) return false;
-  reply.head(outcome.status, outcome.headers);
-  await reply.write(bytes);
-  await reply.end();
-  return true;
 }
 
 function recognise<Found>(

@@ -11,7 +11,7 @@ import { savedNanos } from "./saved-nanos.ts";
 
 interface MeterInput {
   readonly provider: Provider;
-  readonly open: ActiveConversation;
+  readonly active: ActiveConversation;
   /** Size of the client's original request. */
   readonly bytes: number;
   readonly user: string;
@@ -63,9 +63,9 @@ export class ExchangeMeter {
     const usage = this.#usage;
     if (usage === undefined) return;
     this.#usage = undefined;
-    const { bytes, user, prices, onEvent, open } = this.#input;
+    const { bytes, user, prices, onEvent, active } = this.#input;
     const inputTokens = this.#sent?.tokens ?? estimateTokens(bytes);
-    const charge = usage.charge({ model: open.row.model, inputTokens, prices });
+    const charge = usage.charge({ model: active.row.model, inputTokens, prices });
     this.#count(charge);
     onEvent(replyCost(user, charge));
   }
@@ -83,7 +83,7 @@ export class ExchangeMeter {
   /** Waits until the reply is stored. Must not reject. */
   async countEdits(stored: Promise<void> | undefined): Promise<void> {
     await stored;
-    const { conversation, row } = this.#input.open;
+    const { conversation, row } = this.#input.active;
     const context = await conversation.context?.catch(() => undefined);
     // Edits caused by the client's own rewinds don't count.
     const isCounted = ({ by, at }: RecordedEdit): boolean => by === "engine" && Date.parse(at) >= row.since;
@@ -92,8 +92,8 @@ export class ExchangeMeter {
 
   /** The client sent its list once, even if upstream was asked several times. */
   #count(charge: ReplyCharge): void {
-    const { open, prices, now } = this.#input;
-    const { row, lastSent } = open;
+    const { active, prices, now } = this.#input;
+    const { row, lastSent } = active;
     const isFirst = this.#replies === 0;
     this.#replies += 1;
     const wholeTokens = isFirst ? charge.inputTokens + this.#moreThan(charge.inputTokens) : 0;
@@ -104,7 +104,7 @@ export class ExchangeMeter {
     const isUnknown = charge.nanos === null && wholeTokens !== charge.inputTokens;
     const saved = savedNanos(charge, { wholeTokens, lastSent, now: now(), prices });
     row.savedUsd = isUnknown || row.savedUsd === null ? null : row.savedUsd + saved / 1e9;
-    if (isFirst) open.lastSent = { tokens: wholeTokens, at: now() };
+    if (isFirst) active.lastSent = { tokens: wholeTokens, at: now() };
   }
 
   #moreThan(inputTokens: number): number {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { StoredHistories, HistoryOutcome } from "../conversation/stored-histories.ts";
+import type { StoredHistories, HistoryOutcome } from "../conversation/history/stored-histories.ts";
 import type { ReadReply } from "../reply/reply-reader.ts";
 import { readBetas } from "../upstream/headers.ts";
 import { type ChargedPassDeps, passCharged } from "./charged-pass.ts";
@@ -25,7 +25,7 @@ export const historyExchange =
       case "whole":
         await exchange(request, reply);
         return;
-      case "held": {
+      case "stored": {
         const headers = withoutThreadBeta(request.headers);
         const provider = request.provider === "anthropic" ? "anthropic" : "openai-responses";
         let session: string | undefined;

@@ -1,4 +1,4 @@
-import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import { isReply, type Provider } from "palimpsest/internal/context/provider-formats";
 import type { AskModel } from "palimpsest/internal/context/summarizer";
 import { isObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { forwardHeaders } from "../upstream/headers.ts";
@@ -39,9 +39,8 @@ export const modelSummarizer =
     usage.take(reply);
     const inputTokens = estimateTokens(body.byteLength);
     onEvent(replyCost(user, usage.charge({ model: params.model, inputTokens, prices: prices() })));
-    // The context checks its form.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return reply as unknown as Reply<Provider>;
+    if (!isReply(provider, reply)) throw new Error("The upstream's reply is not in the provider's format.");
+    return reply;
   };
 
 const countPath = /\/count_tokens(?=\?|$)/;

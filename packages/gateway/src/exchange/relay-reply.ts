@@ -131,17 +131,17 @@ class ReplyRelay {
   async #continue(end: ReplyEnd, calls: number): Promise<SentRequest | undefined> {
     if (end.kind !== "gateway-calls") return undefined;
     const exchange = this.#exchange;
-    const { body, open } = exchange.found;
+    const { body, active } = exchange.found;
     let prepared: PreparedBody;
     try {
       await exchange.inTime(async () => {
         await this.#recording?.done;
-        await open.conversation.answer(body, end.calls);
+        await active.conversation.answer(body, end.calls);
       });
       if (end.client === "complete") return undefined;
       if (calls >= gatewayCallsMax)
         throw new GatewayFailure(`tools of the gateway were called ${gatewayCallsMax} times in one reply`);
-      prepared = await exchange.inTime((signal) => open.conversation.next(body, signal));
+      prepared = await exchange.inTime((signal) => active.conversation.next(body, signal));
     } catch (error) {
       if (end.client !== "complete") return await failOpen(exchange, { step: "answer", error });
       exchange.reportFailure("answer", error);
@@ -151,10 +151,10 @@ class ReplyRelay {
   }
 
   async #startRecording(): Promise<Recording | undefined> {
-    const { body, open } = this.#exchange.found;
+    const { body, active } = this.#exchange.found;
     const tell = (error: unknown): void => this.#exchange.reportFailure("record", error);
     try {
-      return await open.conversation.record(body, tell);
+      return await active.conversation.record(body, tell);
     } catch (error) {
       tell(error);
       return undefined;
@@ -162,9 +162,9 @@ class ReplyRelay {
   }
 
   async #recordWhole(reply: JsonObject): Promise<void> {
-    const { body, open } = this.#exchange.found;
+    const { body, active } = this.#exchange.found;
     try {
-      await this.#exchange.inTime(() => open.conversation.recordWhole(body, reply));
+      await this.#exchange.inTime(() => active.conversation.recordWhole(body, reply));
     } catch (error) {
       this.#exchange.reportFailure("record", error);
     }
@@ -201,7 +201,7 @@ class ReplyRelay {
     const { request, found, reply, meter } = this.#exchange;
     meter.settle();
     if (isGood(outcome) && additions.includes("gateway-tools") && request.operation === "create")
-      found.open.conversation.leaveOut(found.body, {
+      void found.active.conversation.leaveOut(found.body, {
         addition: "gateway-tools",
         // One large reply says little about the upstream; a compression that can't be decoded comes again.
         sign: isReadable(outcome) ? "guessed" : "named",

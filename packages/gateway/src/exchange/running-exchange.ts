@@ -34,7 +34,7 @@ export class RunningExchange {
     this.found = found;
     this.meter = new ExchangeMeter({
       provider: request.provider,
-      open: found.open,
+      active: found.active,
       bytes: request.body.byteLength,
       user: request.user,
       prices: deps.prices(),
@@ -45,7 +45,7 @@ export class RunningExchange {
 
   /** Limits the gateway's own work that the client waits for. `signal` is also aborted when the client has gone. */
   inTime<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const late = AbortSignal.timeout(this.found.open.conversation.turnMsMax);
+    const late = AbortSignal.timeout(this.found.active.conversation.turnMsMax);
     return raceAbort(call(AbortSignal.any([this.request.signal, late])), {
       signal: late,
       instead: () => {

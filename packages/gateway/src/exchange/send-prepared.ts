@@ -2,7 +2,7 @@ import { tryParseJson } from "palimpsest/internal/schema/json";
 import { GatewayFailure } from "../conversation/gateway-failure.ts";
 import { refusalRetriesMax } from "../conversation/limits.ts";
 import type { PreparedBody } from "../conversation/live-request.ts";
-import { type Addition, findNamed } from "../conversation/refused-additions.ts";
+import { type Addition, findNamed } from "../conversation/request/refused-additions.ts";
 import { addBetas, forwardHeaders, type Headers } from "../upstream/headers.ts";
 import type { UpstreamFailure, UpstreamReply, UpstreamRequest } from "../upstream/upstream.ts";
 import { bufferReply, isGood } from "./buffered-reply.ts";
@@ -25,11 +25,11 @@ export interface SentRequest {
  * stays left out of other requests.
  */
 export async function sendPrepared(exchange: RunningExchange, first: PreparedBody): Promise<SentRequest> {
-  const { body, open } = exchange.found;
+  const { body, active } = exchange.found;
   const leftOut = new Set<Addition>();
   const sent = await sendWithFallbacks(exchange, { first, leftOut });
   const isAccepted = sent.sentAs === "prepared" && sent.outcome.kind === "reply" && isGood(sent.outcome);
-  if (!isAccepted) for (const addition of leftOut) open.conversation.addAgain(body, addition);
+  if (!isAccepted) for (const addition of leftOut) void active.conversation.addAgain(body, addition);
   return sent;
 }
 
@@ -38,8 +38,8 @@ async function sendWithFallbacks(
   exchange: RunningExchange,
   { first, leftOut }: { readonly first: PreparedBody; readonly leftOut: Set<Addition> },
 ): Promise<SentRequest> {
-  const { body, open } = exchange.found;
-  const { conversation } = open;
+  const { body, active } = exchange.found;
+  const { conversation } = active;
   let prepared = first;
   for (let tries = 0; ; tries += 1) {
     const sent = await sendOnce(exchange, prepared);
@@ -58,11 +58,11 @@ async function sendWithFallbacks(
     try {
       if (named !== undefined) {
         leftOut.add(named);
-        conversation.leaveOut(body, { addition: named, sign: "named" });
+        await exchange.inTime(() => conversation.leaveOut(body, { addition: named, sign: "named" }));
       } else {
         const refusal = { status, body: tryParseJson(error) ?? error };
         const canRetry =
-          tries < refusalRetriesMax && (await exchange.inTime(() => conversation.refused(body, refusal)));
+          tries < refusalRetriesMax && (await exchange.inTime(() => conversation.handleRefusal(body, refusal)));
         if (!canRetry) return isOriginal ? refused : await replaceRefused(exchange, { status, prepared });
       }
       prepared = await exchange.inTime((signal) => conversation.next(body, signal));
@@ -82,7 +82,7 @@ export async function failOpen(
 }
 
 /** 400 and 413 are for what a request contains, 422 is of servers that check its fields. */
-const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
+export const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
 
 function isMistake(
   { request: { provider }, found: { body } }: RunningExchange,
@@ -100,13 +100,13 @@ async function replaceRefused(
   exchange: RunningExchange,
   { status, prepared }: { readonly status: number; readonly prepared: PreparedBody },
 ): Promise<SentRequest> {
-  const { body, open } = exchange.found;
+  const { body, active } = exchange.found;
   const sent = await sendOriginal(exchange);
   const { outcome } = sent;
   if (outcome.kind === "reply" && outcome.status !== status)
     exchange.reportFailure("refused", new GatewayFailure(`status ${status}`));
   const [suspect] = prepared.untouched && outcome.kind === "reply" && isGood(outcome) ? prepared.additions : [];
-  if (suspect !== undefined) open.conversation.leaveOut(body, { addition: suspect, sign: "guessed" });
+  if (suspect !== undefined) void active.conversation.leaveOut(body, { addition: suspect, sign: "guessed" });
   return sent;
 }
 

@@ -106,17 +106,17 @@ describe("users", () => {
   });
 });
 
-describe("the spend book", () => {
+describe("the spend ledger", () => {
   it("keeps what each user spent today over a restart, readable for its owner alone", async () => {
     const place = await folder();
     let now = Date.UTC(2026, 10, 17, 23);
     const open = () =>
       SpendLedger.open({ folder: place, now: () => now, onError: (error) => expect(error).toBeNull() });
-    const book = await open();
-    book.charge("ada", 2_500_000_000);
-    book.charge("ada", 500_000_000);
-    book.charge("bob", null);
-    await book.close();
+    const ledger = await open();
+    ledger.charge("ada", 2_500_000_000);
+    ledger.charge("ada", 500_000_000);
+    ledger.charge("bob", null);
+    await ledger.close();
     const again = await open();
     expect([again.usdToday("ada"), again.usdToday("eve")]).toEqual([3, 0]);
     expect([again.unpricedToday("bob"), again.unpricedToday("ada")]).toEqual([1, 0]);
@@ -128,8 +128,8 @@ describe("the spend book", () => {
   it("that is damaged is kept beside a new one", async () => {
     const place = await folder();
     await writeFile(join(place, "spend.json"), '{"2026-11-17":{"ada":');
-    const book = await SpendLedger.open({ folder: place, now: () => 0, onError: () => undefined });
-    expect(book.usdToday("ada")).toBe(0);
+    const ledger = await SpendLedger.open({ folder: place, now: () => 0, onError: () => undefined });
+    expect(ledger.usdToday("ada")).toBe(0);
     expect(await readFile(join(place, "spend.json.damaged"), "utf8")).toContain("ada");
   });
 });

@@ -6,7 +6,7 @@ import { spendBytesMax, spendDaysKept, spendWriteMs } from "./limits.ts";
 import type { SpendToday } from "./users.ts";
 
 /** By UTC day and user. A number alone: all prices were known. */
-const bookForm = z.record(
+const ledgerForm = z.record(
   z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
   z.record(
     z.string(),
@@ -21,7 +21,7 @@ interface DaySpend {
   readonly unpriced: number;
 }
 
-export interface SpendBookOptions {
+export interface SpendLedgerOptions {
   readonly folder: string;
   /** Milliseconds. */
   readonly now: () => number;
@@ -36,21 +36,21 @@ export interface SpendBookOptions {
  * Only one process writes it, because a gateway locks the folder. Written a moment after a change and on close.
  */
 export class SpendLedger implements SpendToday {
-  readonly #options: SpendBookOptions;
+  readonly #options: SpendLedgerOptions;
   readonly #spendByDay: Map<string, Map<string, DaySpend>>;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(options: SpendBookOptions, spendByDay: Map<string, Map<string, DaySpend>>) {
+  private constructor(options: SpendLedgerOptions, spendByDay: Map<string, Map<string, DaySpend>>) {
     this.#options = options;
     this.#spendByDay = spendByDay;
   }
 
   /** A damaged file is kept as `spend.json.damaged`. */
-  static async open(options: SpendBookOptions): Promise<SpendLedger> {
-    const path = bookPath(options.folder);
+  static async open(options: SpendLedgerOptions): Promise<SpendLedger> {
+    const path = ledgerPath(options.folder);
     const text = await readSmallFile(path, spendBytesMax);
-    const read = text === undefined ? undefined : bookForm.safeParse(tryParseJson(text));
+    const read = text === undefined ? undefined : ledgerForm.safeParse(tryParseJson(text));
     if (text !== undefined && read?.success !== true)
       await replaceFile({ path: `${path}.damaged`, data: Buffer.from(text), sync: "synced" }).catch(options.onError);
     const days = Object.entries(read?.data ?? {}).map(([day, spendByUser]) => {
@@ -100,7 +100,7 @@ export class SpendLedger implements SpendToday {
   async #save(): Promise<void> {
     const days = [...this.#spendByDay.keys()].toSorted();
     for (const day of days.slice(0, -spendDaysKept)) this.#spendByDay.delete(day);
-    const book = Object.fromEntries(
+    const ledger = Object.fromEntries(
       [...this.#spendByDay].map(([day, spends]) => [
         day,
         Object.fromEntries([...spends].map(([user, spend]) => [user, spend.unpriced === 0 ? spend.nanos : spend])),
@@ -108,8 +108,8 @@ export class SpendLedger implements SpendToday {
     );
     await makeFolder(this.#options.folder);
     await replaceFile({
-      path: bookPath(this.#options.folder),
-      data: Buffer.from(`${JSON.stringify(book)}\n`),
+      path: ledgerPath(this.#options.folder),
+      data: Buffer.from(`${JSON.stringify(ledger)}\n`),
       sync: "synced",
     });
   }
@@ -117,6 +117,6 @@ export class SpendLedger implements SpendToday {
 
 const noSpend: DaySpend = { nanos: 0, unpriced: 0 };
 
-const bookPath = (folder: string): string => join(folder, "spend.json");
+const ledgerPath = (folder: string): string => join(folder, "spend.json");
 
 const utcDay = (now: number): string => new Date(now).toISOString().slice(0, 10);

@@ -118,10 +118,14 @@ export function replyEvents(
   deps: IdsDep & ClockDep,
 ): readonly ModelEvent[] | undefined {
   const json = toJsonObject(reply);
+  return isReply(provider, json) ? formatByProvider[provider].reply(json, deps) : undefined;
+}
+
+/** Checks the content. Servers that imitate a provider may leave out other fields, and none of them has to be there. */
+export function isReply<P extends Provider>(provider: P, reply: JsonObject): reply is JsonObject & Reply<P> {
   const { at, has } = contentByProvider[provider];
-  const content = json[at];
-  const isReply = isArray(content) && content.every((part) => isObject(part) && Object.hasOwn(part, has));
-  return isReply ? formatByProvider[provider].reply(json, deps) : undefined;
+  const content = reply[at];
+  return isArray(content) && content.every((part) => isObject(part) && Object.hasOwn(part, has));
 }
 
 /** The field of a reply that holds its content, and a field that each part of the content has. */

@@ -31,7 +31,7 @@ async function openGateway() {
   const gateways = new GatewayProcesses();
   closers.push(() => upstream.close());
   closers.push(() => gateways.end());
-  const folder = await mkdtemp(join(tmpdir(), "held-kill-"));
+  const folder = await mkdtemp(join(tmpdir(), "histories-kill-"));
   const open = (): Promise<string> => gateways.open({ folder, upstream: upstream.url, contextTokens: undefined });
   let url = await open();
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type JsonObject, parseJson } from "palimpsest/internal/schema/json";
-import { RequestBody } from "../body/request-body.ts";
-import type { FieldChanges } from "../body/write-body.ts";
+import { RequestBody } from "../../body/request-body.ts";
+import type { FieldChanges } from "../../body/write-body.ts";
 import type { WrittenMessage } from "palimpsest/internal/context/sync/write-outgoing";
 import { CacheMarks, type EditedMarks } from "./cache-marks.ts";
 

@@ -2,7 +2,7 @@ import type { Context } from "palimpsest/internal/context/context";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import { type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
-import { recallCharsMax } from "./limits.ts";
+import { recallCharsMax } from "../limits.ts";
 import type { GatewayTool } from "./gateway-tools.ts";
 
 const definition = {

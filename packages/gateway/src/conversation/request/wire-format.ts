@@ -1,11 +1,12 @@
 import type { SystemOption, ToolOption } from "palimpsest/internal/context/inputs";
 import { type Provider, toJsonObject } from "palimpsest/internal/context/provider-formats";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import type { ListName } from "../body/request-body.ts";
+import type { ListName } from "../../body/request-body.ts";
 
 /** How a provider's requests hold a conversation. */
 export interface WireFormat {
-  readonly list: ListName;
+  /** The field that has the conversation. */
+  readonly listField: ListName;
   /** Elements in front of the list that belong to the system prompt: they are never removed. */
   readonly preambleRoles: ReadonlySet<string>;
   readonly systemField: string | undefined;
@@ -17,7 +18,7 @@ export interface WireFormat {
 }
 
 const anthropic: WireFormat = {
-  list: "messages",
+  listField: "messages",
   preambleRoles: new Set(),
   systemField: "system",
   limitFields: ["max_tokens"],
@@ -26,7 +27,7 @@ const anthropic: WireFormat = {
 };
 
 const chat: WireFormat = {
-  list: "messages",
+  listField: "messages",
   preambleRoles: new Set(["system", "developer"]),
   systemField: undefined,
   limitFields: ["max_completion_tokens", "max_tokens"],
@@ -36,7 +37,7 @@ const chat: WireFormat = {
 };
 
 const responses: WireFormat = {
-  list: "input",
+  listField: "input",
   preambleRoles: new Set(["system", "developer"]),
   systemField: "instructions",
   limitFields: ["max_output_tokens"],

@@ -4,9 +4,9 @@ import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-
 import { writeOutgoing, type WrittenMessages } from "palimpsest/internal/context/sync/write-outgoing";
 import { isObject, type Json, type JsonObject, wellFormedJson } from "palimpsest/internal/schema/json";
 import { findModel } from "palimpsest/internal/tokens/known-models";
-import type { BodyElement } from "../body/body-element.ts";
-import type { RequestBody } from "../body/request-body.ts";
-import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import type { RequestBody } from "../../body/request-body.ts";
+import { type FieldChanges, writeBody } from "../../body/write-body.ts";
 import { CacheBreakpoints } from "./cache-breakpoints.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, writeView } from "./client-list.ts";
@@ -27,7 +27,7 @@ export interface WrittenBody {
   /** The list that is sent. */
   readonly list: readonly (BodyElement | Uint8Array)[];
   /** The same request with more at the end of its list. */
-  readonly extend: (elements: readonly JsonObject[]) => readonly Uint8Array[];
+  readonly extend: (elements: readonly JsonObject[]) => WrittenBody;
   /** What it has of ours that the upstream may not know. */
   readonly additions: readonly Addition[];
 }
@@ -38,6 +38,7 @@ export interface WriteInput<P extends Provider> {
   /** The context's request in the client's messages; undefined if it does not follow their order. */
   readonly outgoing: readonly OutgoingMessage[] | undefined;
   readonly request: Pick<NextRequest<P>, "params" | "betas" | "maxTokens">;
+  readonly operation: "create" | "count";
 }
 
 /** The list to send, and how it is marked for the provider's cache. */
@@ -84,21 +85,23 @@ export class RequestWriter<P extends Provider> {
     this.#breakpoints = isAdded && provider !== "anthropic" ? new CacheBreakpoints() : undefined;
   }
 
-  write({ body, list, outgoing, request }: WriteInput<P>): WrittenBody {
+  write(input: WriteInput<P>): WrittenBody {
+    const { body, list, outgoing, request } = input;
     const untouched = outgoing !== undefined && isUntouched(outgoing, list);
     const { elements, marks, toolMarks, added } =
       outgoing === undefined
-        ? { elements: writeView(list, request.params), ...this.#clientMarks(body) }
+        ? { elements: writeView(list, request.params), ...this.#clientMarks(input) }
         : untouched
-          ? { elements: body.elements, ...this.#clientMarks(body) }
-          : this.#writeEdited({ body, list, outgoing });
-    const binding = this.leavesOut(body, "thinking-binding") ? unbound(body) : bindThinking(body);
-    const usage = this.leavesOut(body, "usage") ? {} : askForStreamUsage(this.#provider, body);
+          ? { elements: body.elements, ...this.#clientMarks(input) }
+          : this.#writeEdited(input, outgoing);
+    const binding = this.leavesOut(input, "thinking-binding") ? unbound(body) : bindThinking(body);
+    const usage = this.leavesOut(input, "usage") ? {} : askForStreamUsage(this.#provider, body);
     const tools = body.field("tools");
-    const preamble = this.#tools.writePreamble(list.preamble, tools);
+    const offer = this.leavesOut(input, "gateway-tools") ? "withheld" : this.#tools.offer;
+    const preamble = this.#tools.writePreamble(list.preamble, { tools, offer });
     const clientTools = { tools, bytes: body.fieldBytes("tools"), preamble: list.preamble.map(({ value }) => value) };
     const fields = {
-      ...this.#tools.field(clientTools, { choice: body.field("tool_choice"), marks: toolMarks }),
+      ...this.#tools.writeField(clientTools, { choice: body.field("tool_choice"), marks: toolMarks, offer }),
       ...binding.fields,
       ...fitReplyLimit({
         asked: readLimit(this.#format, body),
@@ -109,52 +112,49 @@ export class RequestWriter<P extends Provider> {
       ...usage,
     };
     const sentList = preamble === list.preamble ? elements : [...preamble, ...elements.slice(preamble.length)];
-    const bytes = writeBody(body, { list: sentList, fields });
     const isAdded: Readonly<Record<Addition, boolean>> = {
       "automatic-mark": marks["cache_control"] !== undefined,
       "thinking-binding": binding.betas.length > 0,
       usage: Object.keys(usage).length > 0,
       "block-mark": marks["system"] !== undefined || added === "block-mark",
       breakpoint: added === "breakpoint",
-      "gateway-tools": this.#tools.own(clientTools).length > 0,
+      "gateway-tools": this.#tools.gatewayTools(clientTools, offer).length > 0,
     };
-    return {
-      bytes,
+    const writeList = (sent: WrittenBody["list"]): WrittenBody => ({
+      bytes: writeBody(body, { list: sent, fields }),
       betas: [...request.betas, ...binding.betas],
       untouched,
-      changes: [...Object.keys(fields), ...(untouched && preamble === list.preamble ? [] : [this.#format.list])],
-      list: sentList,
-      extend: (more) => writeBody(body, { list: [...sentList, ...more.map((value) => this.#encode(value))], fields }),
+      changes: [...Object.keys(fields), ...(sent === body.elements ? [] : [this.#format.listField])],
+      list: sent,
+      extend: (more) => writeList([...sent, ...more.map((value) => this.#encode(value))]),
       additions: additions.filter((one) => isAdded[one]),
-    };
+    });
+    return writeList(sentList);
   }
 
   /** Whether the upstream does not take this addition. */
-  leavesOut(body: RequestBody, addition: Addition): boolean {
-    return this.#refused?.has({ provider: this.#provider, model: readModel(body), addition }) === true;
+  leavesOut({ body, operation }: Pick<WriteInput<P>, "body" | "operation">, addition: Addition): boolean {
+    return this.#refused?.has({ provider: this.#provider, model: readModel(body), operation, addition }) === true;
   }
 
   /** From now on, in all conversations. */
   leaveOut(body: RequestBody, { addition, sign }: LeftOut): void {
-    this.#refused?.add({ provider: this.#provider, model: readModel(body), addition }, sign);
+    this.#refused?.add({ provider: this.#provider, model: readModel(body), operation: "create", addition }, sign);
   }
 
   /** The refusal was for something else. */
   addAgain(body: RequestBody, addition: Addition): void {
-    this.#refused?.remove({ provider: this.#provider, model: readModel(body), addition });
+    this.#refused?.remove({ provider: this.#provider, model: readModel(body), operation: "create", addition });
   }
 
   /** The client's own messages where the view shows them, and marks where the context plans them. */
-  #writeEdited({
-    body,
-    list,
-    outgoing,
-  }: Pick<WriteInput<P>, "body" | "list"> & { readonly outgoing: readonly OutgoingMessage[] }): MarkedList {
+  #writeEdited(input: WriteInput<P>, outgoing: readonly OutgoingMessage[]): MarkedList {
+    const { body, list } = input;
     const { preamble, elements } = list;
     const valueAt = (at: number) => elements[at]?.value;
     const written = writeOutgoing(this.#provider, { outgoing, valueAt, written: this.#written });
     const encode = (value: JsonObject): Uint8Array => this.#encode(value);
-    const marked = this.leavesOut(body, "block-mark")
+    const marked = this.leavesOut(input, "block-mark")
       ? undefined
       : this.#marks?.edited(body, { written, elements, encode });
     if (marked !== undefined)
@@ -164,14 +164,14 @@ export class RequestWriter<P extends Provider> {
         toolMarks: marked.tools,
         added: "block-mark",
       };
-    const withBreakpoint = this.leavesOut(body, "breakpoint")
+    const withBreakpoint = this.leavesOut(input, "breakpoint")
       ? undefined
       : this.#breakpoints?.edited(body, { written, elements, encode });
     const sent =
       withBreakpoint ??
       written.map(({ value, given }) => (given === undefined ? undefined : elements[given]) ?? encode(value));
     const added = withBreakpoint === undefined ? undefined : "breakpoint";
-    return { elements: [...preamble, ...sent], ...this.#clientMarks(body), added };
+    return { elements: [...preamble, ...sent], ...this.#clientMarks(input), added };
   }
 
   #encode(value: JsonObject): Uint8Array {
@@ -180,9 +180,9 @@ export class RequestWriter<P extends Provider> {
     return bytes;
   }
 
-  #clientMarks(body: RequestBody): Omit<MarkedList, "elements"> {
-    const isLeftOut = (addition: Addition): boolean => this.leavesOut(body, addition);
-    return { marks: this.#marks?.missing(body, isLeftOut) ?? {}, toolMarks: "kept", added: undefined };
+  #clientMarks(input: WriteInput<P>): Omit<MarkedList, "elements"> {
+    const isLeftOut = (addition: Addition): boolean => this.leavesOut(input, addition);
+    return { marks: this.#marks?.missing(input.body, isLeftOut) ?? {}, toolMarks: "kept", added: undefined };
   }
 }
 

@@ -1,7 +1,7 @@
 import { field, isArray, isObject, type Json, type JsonObject } from "palimpsest/internal/schema/json";
-import type { BodyElement } from "../body/body-element.ts";
-import { RequestBody } from "../body/request-body.ts";
-import { type FieldChanges, writeBody } from "../body/write-body.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import { RequestBody } from "../../body/request-body.ts";
+import { type FieldChanges, writeBody } from "../../body/write-body.ts";
 
 /** Elements of the list, or a whole body whose elements have not been read. */
 export type Piece = Buffer | readonly Buffer[];
@@ -9,8 +9,8 @@ export type Piece = Buffer | readonly Buffer[];
 export interface History {
   readonly user: string;
   readonly pieces: Piece[];
-  /** Sessions of its replies, by their keys. */
-  readonly sessionByKey: Map<string, string | undefined>;
+  /** Its replies in order, by their keys; not those that it shares with the history that it branched from. */
+  readonly pointByKey: Map<string, HistoryPoint>;
   /** Of its pieces, and of fields that are not sent again. */
   bytes: number;
 }
@@ -32,7 +32,7 @@ export const changedFields = (fields: JsonObject, before: JsonObject): JsonObjec
   );
 
 /** An empty list does not count as sent. */
-export function fieldsOf(body: RequestBody, names: readonly string[]): JsonObject {
+export function pickFields(body: RequestBody, names: readonly string[]): JsonObject {
   return Object.fromEntries(
     names.flatMap((name): readonly (readonly [string, Json])[] => {
       const value = body.field(name) ?? null;
@@ -51,7 +51,7 @@ export function writeWhole(
   return join(writeBody(body, { fields: Object.fromEntries(missing), ...(list === undefined ? {} : { list }) }));
 }
 
-const hasField = (body: RequestBody, name: string): boolean => Object.keys(fieldsOf(body, [name])).length > 0;
+const hasField = (body: RequestBody, name: string): boolean => Object.keys(pickFields(body, [name])).length > 0;
 
 function readPieces({ history, length }: HistoryPoint): readonly Buffer[] {
   const elements: Buffer[] = [];
@@ -90,11 +90,11 @@ export function withoutMarks({ bytes, value }: BodyElement): Buffer {
 const markHolders = ["content", "source", "tool", "definition", "tool_references"] as const;
 
 function stripObject({ cache_control: _mark, ...rest }: JsonObject): JsonObject {
-  const held = markHolders.flatMap((name): readonly (readonly [string, Json])[] => {
+  const stripped = markHolders.flatMap((name): readonly (readonly [string, Json])[] => {
     const inner = field(rest, name);
     return inner === undefined ? [] : [[name, stripMarks(inner)]];
   });
-  return { ...rest, ...Object.fromEntries(held) };
+  return { ...rest, ...Object.fromEntries(stripped) };
 }
 
 const stripMarks = (value: Json): Json =>

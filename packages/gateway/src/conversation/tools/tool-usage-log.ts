@@ -1,13 +1,13 @@
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import { JsonLinesFile } from "./json-lines-file.ts";
+import { JsonLinesFile } from "../json-lines-file.ts";
 import {
   deferAfterConversations,
   deferredConversationsMax,
   toolUsageLinesSpare,
   toolUsersMax,
   usedToolsMax,
-} from "./limits.ts";
+} from "../limits.ts";
 
 const line = z.object({
   /** Whose tools: a user's program. */
@@ -78,6 +78,12 @@ export class ToolUsageLog {
     const use = this.#useByWho.get(who);
     const called = [...new Set(names)].filter((name) => use?.get(name)?.isCalled === false);
     if (called.length > 0) this.#add({ who, called });
+  }
+
+  /** Removes what is stored of deleted conversations; how often tools were called stays. Rejects if the file can't be written. */
+  async forget(conversations: readonly string[]): Promise<void> {
+    for (const conversation of conversations) this.#deferredByConversation.delete(conversation);
+    await this.#rewrite();
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,8 @@
 import { anyJson } from "palimpsest/internal/schema/any-json";
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
-import { JsonLinesFile } from "./json-lines-file.ts";
-import { heldLogBytesMax } from "./limits.ts";
+import { JsonLinesFile } from "../json-lines-file.ts";
+import { historyLogBytesMax } from "../limits.ts";
 
 /** A reply that a client may go on from, with what came since the one before it. Elements are the client's own bytes. */
 const turn = z.object({
@@ -24,36 +24,52 @@ const join = z.object({ first: z.string(), last: z.string() });
 const line = z.union([turn, join]);
 
 export type StoredTurn = z.infer<typeof turn>;
-export type HeldLine = z.infer<typeof line>;
+export type HistoryLine = z.infer<typeof line>;
+
+/** Sessions that were deleted. */
+export interface DeletedSessions {
+  readonly sessions: readonly string[];
+  /** Whose they were. Undefined: the gateway no longer knows, so that they may be anybody's. */
+  readonly user: string | undefined;
+}
 
 /**
- * Held histories on disk: a file for each user, to which a line is added for each reply before the client has all of it, so
+ * Stored histories on disk: a file for each user, to which a line is added for each reply before the client has all of it, so
  * that a client can go on after the gateway was killed. Readable for its owner alone. A line that is cut off, or that goes on
  * from one that is not there, does not count: no history is restored in part.
  */
 export class HistoryLog {
   readonly #path: (user: string) => string | undefined;
   readonly #bytesMax: number;
+  readonly #listUsers: () => Promise<readonly string[]>;
   readonly #fileByUser = new Map<string, JsonLinesFile>();
 
-  /** `path` undefined: nothing of this user is kept on disk. */
-  constructor(path: (user: string) => string | undefined, bytesMax = heldLogBytesMax) {
+  /** `path` undefined: nothing of this user is kept on disk. `listUsers`: all who may have a file. */
+  constructor(
+    path: (user: string) => string | undefined,
+    {
+      bytesMax = historyLogBytesMax,
+      listUsers = () => Promise.resolve([]),
+    }: { readonly bytesMax?: number | undefined; readonly listUsers?: () => Promise<readonly string[]> } = {},
+  ) {
     this.#path = path;
     this.#bytesMax = bytesMax;
+    this.#listUsers = listUsers;
   }
 
   /** Resolves when it is written. Never rejects: a line that can't be written costs a later restoration, not the request. */
-  async append(user: string, entry: HeldLine): Promise<void> {
+  async append(user: string, entry: HistoryLine): Promise<void> {
     await this.#file(user)?.append([entry]);
   }
 
   /** Leaves nothing of these sessions but what others go on from. Rejects if the file can't be read or written. */
-  async remove(user: string, sessions: readonly string[]): Promise<void> {
-    await this.#file(user)?.filter((texts) => keepOthers(parseLines(texts), new Set(sessions)).map(({ text }) => text));
+  async remove({ user, sessions }: DeletedSessions): Promise<void> {
+    const users = user === undefined ? [...this.#fileByUser.keys(), ...(await this.#listUsers())] : [user];
+    for (const one of new Set(users)) await this.#file(one)?.filter((texts) => withoutSessions(texts, sessions));
   }
 
   /** What was written of this user, oldest first. Nothing if it can't be read. */
-  async read(user: string): Promise<readonly HeldLine[]> {
+  async read(user: string): Promise<readonly HistoryLine[]> {
     const texts = await this.#file(user)
       ?.read()
       .catch(() => []);
@@ -73,7 +89,7 @@ export class HistoryLog {
 }
 
 interface ReadLine {
-  readonly entry: HeldLine;
+  readonly entry: HistoryLine;
   readonly text: string;
 }
 
@@ -82,6 +98,12 @@ const parseLines = (texts: readonly string[]): readonly ReadLine[] =>
     const parsed = line.safeParse(tryParseJson(text));
     return parsed.success ? [{ entry: parsed.data, text }] : [];
   });
+
+/** Most files have nothing of a session, and reading their lines takes longer than looking for it. */
+const withoutSessions = (texts: readonly string[], sessions: readonly string[]): readonly string[] =>
+  texts.some((text) => sessions.some((id) => text.includes(id)))
+    ? keepOthers(parseLines(texts), new Set(sessions)).map(({ text }) => text)
+    : texts;
 
 function keepOthers(lines: readonly ReadLine[], removed: ReadonlySet<string>): readonly ReadLine[] {
   const turnById = new Map(lines.flatMap(({ entry }) => ("id" in entry ? [[entry.id, entry] as const] : [])));

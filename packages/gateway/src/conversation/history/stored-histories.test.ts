@@ -7,12 +7,12 @@ const said = (text: string): JsonObject => ({ role: "assistant", content: text }
 const asked = (content: string): JsonObject => ({ role: "user", content });
 
 function settle(outcome: HistoryOutcome, id: string, text = "Yes."): void {
-  if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
+  if (outcome.kind !== "stored") throw new Error(`not stored: ${outcome.kind}`);
   void outcome.settle({ id, elements: [said(text)], kind: "added" });
 }
 
 const bodyOf = (outcome: HistoryOutcome): unknown =>
-  outcome.kind === "held" || outcome.kind === "elsewhere"
+  outcome.kind === "stored" || outcome.kind === "elsewhere"
     ? JSON.parse(Buffer.from(outcome.bytes).toString())
     : outcome.kind;
 
@@ -52,14 +52,14 @@ describe("a thread", () => {
     const histories = new StoredHistories();
     settle(begin(histories, "One."), "msg_1");
     expect(goOn(histories, "msg_1", "bob")).toEqual({ kind: "not-found", id: "msg_1" });
-    expect(goOn(histories, "msg_1").kind).toBe("held");
+    expect(goOn(histories, "msg_1").kind).toBe("stored");
   });
 
   it("begins with the summary once it was compacted", () => {
     const histories = new StoredHistories();
     settle(begin(histories, "One."), "msg_1");
     const next = goOn(histories, "msg_1");
-    if (next.kind === "held") void next.settle({ id: "msg_2", elements: [said("Summary.")], kind: "compacted" });
+    if (next.kind === "stored") void next.settle({ id: "msg_2", elements: [said("Summary.")], kind: "compacted" });
     expect(bodyOf(goOn(histories, "msg_2"))).toMatchObject({ messages: [said("Summary."), asked("On.")] });
   });
 
@@ -71,24 +71,24 @@ describe("a thread", () => {
     settle(goOn(histories, "msg_1"), "msg_3");
     settle(begin(histories, long), "msg_4");
     expect(["msg_1", "msg_2", "msg_3", "msg_4"].map((id) => goOn(histories, id).kind)).toEqual([
-      "held",
+      "stored",
       "not-found",
-      "held",
-      "held",
+      "stored",
+      "stored",
     ]);
     expect(histories.bytes).toBeLessThanOrEqual(2_500);
   });
 });
 
-describe("what is held is bounded", () => {
+describe("what is stored is bounded", () => {
   const words = "word ".repeat(200);
   /** Threads of these users, one after the other; which of them can be gone on with. */
-  const held = (users: readonly string[], limits: ConstructorParameters<typeof StoredHistories>[1]) => {
+  const findStored = (users: readonly string[], limits: ConstructorParameters<typeof StoredHistories>[1]) => {
     const histories = new StoredHistories(undefined, limits);
     const start = (user: string, system = "Be kind."): HistoryOutcome =>
       histories.openThread({ user, bytes: encode({ system, messages: [asked(words)], thread: { type: "create" } }) });
     for (const [at, user] of users.entries()) settle(start(user), `msg_${at}`);
-    const left = users.filter((user, at) => goOn(histories, `msg_${at}`, user).kind === "held");
+    const left = users.filter((user, at) => goOn(histories, `msg_${at}`, user).kind === "stored");
     return { histories, left: left.join("") };
   };
 
@@ -100,7 +100,7 @@ describe("what is held is bounded", () => {
     ["replies in all", { repliesMax: 2 }, "abc", "bc"],
     ["replies of a user", { userRepliesMax: 2 }, "baaa", "baa"],
   ])("%s: %j, %s", (_, limits, users, left) => {
-    const found = held(users.split(""), limits);
+    const found = findStored(users.split(""), limits);
     expect(found.left).toBe(left);
     expect(found.histories.bytes).toBeLessThanOrEqual("bytesMax" in limits ? limits.bytesMax : Infinity);
   });
@@ -109,7 +109,7 @@ describe("what is held is bounded", () => {
     const histories = new StoredHistories(undefined, { historyBytesMax: 2_500 });
     settle(begin(histories, words), "msg_1");
     settle(goOn(histories, "msg_1"), "msg_2", words);
-    expect(goOn(histories, "msg_2").kind).toBe("held");
+    expect(goOn(histories, "msg_2").kind).toBe("stored");
     settle(goOn(histories, "msg_2"), "msg_3", words);
     expect(["msg_1", "msg_3"].map((id) => goOn(histories, id).kind)).toEqual(["not-found", "not-found"]);
     expect(histories.bytes).toBe(0);
@@ -129,12 +129,12 @@ describe("what is held is bounded", () => {
     expect(histories.bytes).toBeGreaterThan(20_000);
   });
 
-  it("a client that always sends its list in other branches holds no more than the limit", () => {
+  it("a client that always sends its list in other branches has no more stored than the limit", () => {
     const histories = new StoredHistories(undefined, { bytesMax: 20_000, repliesMax: 50 });
     settle(begin(histories, words), "msg_0");
     for (let nth = 1; nth < 300; nth += 1) {
       const from = goOn(histories, "msg_0");
-      settle(from.kind === "held" ? from : begin(histories, words), nth % 7 === 0 ? "msg_0" : `msg_${nth}`, words);
+      settle(from.kind === "stored" ? from : begin(histories, words), nth % 7 === 0 ? "msg_0" : `msg_${nth}`, words);
       expect(histories.bytes).toBeLessThanOrEqual(20_000);
     }
   });
@@ -153,7 +153,7 @@ describe("a response", () => {
     });
   });
 
-  it("is not held if its client keeps the list or stores nothing", () => {
+  it("is not stored if its client keeps the list or stores nothing", () => {
     const kinds = [
       { input: "Hi", store: false },
       { input: [asked("Hi"), said("Yes?")] },
@@ -162,10 +162,10 @@ describe("a response", () => {
       { input: "Hi", conversation: { id: "conv_1" } },
       { input: "Hi", previous_response_id: "resp_0" },
     ].map((body) => open(new StoredHistories(), body).kind);
-    expect(kinds).toEqual(["whole", "whole", "held", "held", "elsewhere", "elsewhere"]);
+    expect(kinds).toEqual(["whole", "whole", "stored", "stored", "elsewhere", "elsewhere"]);
   });
 
-  it("that is no longer held goes on upstream from the last of the replies that it was made of", () => {
+  it("that is no longer stored goes on upstream from the last of the replies that it was made of", () => {
     const histories = new StoredHistories();
     histories.linkReplies("ann", { first: "resp_1", last: "resp_2" });
     const body = { input: "On.", previous_response_id: "resp_1" };

@@ -1,7 +1,7 @@
 import type { WrittenMessage } from "palimpsest/internal/context/sync/write-outgoing";
 import { field, isArray, isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
-import type { BodyElement } from "../body/body-element.ts";
-import type { RequestBody } from "../body/request-body.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import type { RequestBody } from "../../body/request-body.ts";
 
 const breakpointField = "prompt_cache_breakpoint";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { WrittenMessage } from "palimpsest/internal/context/sync/write-outgoing";
 import { isObject, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
-import { RequestBody } from "../body/request-body.ts";
+import { RequestBody } from "../../body/request-body.ts";
 import { CacheBreakpoints } from "./cache-breakpoints.ts";
 
 const encode = (value: JsonObject): Uint8Array => Buffer.from(JSON.stringify(value));

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { RequestBody } from "../body/request-body.ts";
-import { type ConversationScope, systemName } from "../recognise/conversation-index.ts";
-import { type ListDigests, ListDigester } from "../recognise/list-digests.ts";
-import { readIdentity } from "../recognise/read-identity.ts";
+import { RequestBody } from "../../body/request-body.ts";
+import { type ConversationScope, systemName } from "../../recognise/conversation-index.ts";
+import { type ListDigests, ListDigester } from "../../recognise/list-digests.ts";
+import { readIdentity } from "../../recognise/read-identity.ts";
 import { readClientList } from "./client-list.ts";
-import { guessBytes, guessesMax, guessKeysMax } from "./limits.ts";
+import { guessBytes, guessesMax, guessKeysMax } from "../limits.ts";
 import { readSystem, wireFormats } from "./wire-format.ts";
 
 /** Whose conversations, and of which project. */
@@ -59,7 +59,7 @@ export class RequestReader {
     const format = wireFormats[provider];
     const earlier = this.#guessEarlier(input);
     const previous = earlier?.body;
-    const body = RequestBody.read(bytes, { list: format.list, previous });
+    const body = RequestBody.read(bytes, { list: format.listField, previous });
     if (body === undefined || serverFields.some((name) => (body.field(name) ?? null) !== null)) return undefined;
     const list = readClientList(format, body);
     const preamble = list.preamble.map(({ value }) => value);

@@ -1,6 +1,6 @@
 import { isObject, type Json } from "palimpsest/internal/schema/json";
-import type { FieldChanges } from "../body/write-body.ts";
-import { thinkingTokensMin } from "./limits.ts";
+import type { FieldChanges } from "../../body/write-body.ts";
+import { thinkingTokensMin } from "../limits.ts";
 
 export interface ReplyLimit {
   /** The field that holds it. */

@@ -1,7 +1,7 @@
 import type { Context } from "palimpsest/internal/context/context";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { GatewayCall } from "../reply/relay.ts";
+import type { GatewayCall } from "../../reply/relay.ts";
 
 type GatewayToolName = (typeof gatewayToolNames)[number];
 

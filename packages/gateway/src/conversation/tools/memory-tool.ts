@@ -8,7 +8,7 @@ import { millis } from "palimpsest/internal/schema/brand";
 import { type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { safeCutIndex } from "palimpsest/internal/text/safe-cut-index";
 import { oneLine } from "palimpsest/internal/text/to-printable";
-import { memoryCharsMax, memoryHitsMax, savedCharsMax } from "./limits.ts";
+import { memoryCharsMax, memoryHitsMax, savedCharsMax } from "../limits.ts";
 import type { GatewayTool } from "./gateway-tools.ts";
 
 export interface MemoryToolDeps {

@@ -6,12 +6,12 @@ import { StoredHistories, type HistoryOutcome } from "./stored-histories.ts";
 import { HistoryLog } from "./history-log.ts";
 
 const encode = (body: object): Buffer => Buffer.from(JSON.stringify(body));
-const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "held-"));
+const folder = (): Promise<string> => mkdtemp(join(tmpdir(), "histories-"));
 const openIn = (path: string, bytesMax?: number): StoredHistories =>
-  new StoredHistories(new HistoryLog((user) => join(path, user, "held.jsonl"), bytesMax));
+  new StoredHistories(new HistoryLog((user) => join(path, user, "histories.jsonl"), { bytesMax }));
 
 const settle = async (outcome: HistoryOutcome, id: string, kind: "added" | "compacted" = "added"): Promise<void> => {
-  if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
+  if (outcome.kind !== "stored") throw new Error(`not stored: ${outcome.kind}`);
   await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind });
 };
 
@@ -66,13 +66,13 @@ it("restores nothing of another user, and writes for its owner alone", async () 
   const path = await folder();
   await settle(begin(openIn(path)), "msg_1");
   expect((await goOn(openIn(path), "msg_1", "bob")).kind).toBe("not-found");
-  expect((await stat(join(path, "ann", "held.jsonl"))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(path, "ann", "histories.jsonl"))).mode & 0o777).toBe(0o600);
   expect((await stat(join(path, "ann"))).mode & 0o777).toBe(0o700);
 });
 
 it("a line that was cut off is lost, with what goes on from it, and no other", async () => {
   const path = await folder();
-  const file = join(path, "ann", "held.jsonl");
+  const file = join(path, "ann", "histories.jsonl");
   await settle(begin(openIn(path)), "msg_1");
   await appendFile(file, '{"id":"msg_2","from":"msg_1","added":["{\\"ro');
   const second = openIn(path);
@@ -80,7 +80,7 @@ it("a line that was cut off is lost, with what goes on from it, and no other", a
   await appendFile(file, `${JSON.stringify({ id: "msg_4", from: "msg_2", added: [], said: [] })}\n`);
   const third = openIn(path);
   const kinds = await Promise.all(["msg_1", "msg_2", "msg_3", "msg_4"].map(async (id) => (await goOn(third, id)).kind));
-  expect(kinds).toEqual(["held", "not-found", "held", "not-found"]);
+  expect(kinds).toEqual(["stored", "not-found", "stored", "not-found"]);
 });
 
 it("a file that would be too large keeps the newest histories, each whole", async () => {
@@ -91,12 +91,12 @@ it("a file that would be too large keeps the newest histories, each whole", asyn
   await settle(begin(first), "msg_0");
   for (let nth = 0; nth < 20; nth += 1) await settle(await goOn(first, `msg_${nth}`), `msg_${nth + 1}`);
   await settle(begin(first, "long ".repeat(1_000)), "msg_long");
-  expect((await readFile(join(path, "ann", "held.jsonl"))).length).toBeLessThanOrEqual(bytesMax);
+  expect((await readFile(join(path, "ann", "histories.jsonl"))).length).toBeLessThanOrEqual(bytesMax);
   const second = openIn(path, bytesMax);
   expect((await goOn(second, "msg_old")).kind).toBe("not-found");
-  expect((await goOn(second, "msg_long")).kind).toBe("held");
+  expect((await goOn(second, "msg_long")).kind).toBe("stored");
   const newest = await goOn(second, "msg_20");
-  expect([newest.kind, sent(newest).includes('"content": "One."')]).toEqual(["held", true]);
+  expect([newest.kind, sent(newest).includes('"content": "One."')]).toEqual(["stored", true]);
 });
 
 it("a folder that can't be written costs nothing but the restoration", async () => {
@@ -104,17 +104,18 @@ it("a folder that can't be written costs nothing but the restoration", async () 
   await appendFile(path, "");
   const first = openIn(path);
   await settle(begin(first), "msg_1");
-  expect((await goOn(first, "msg_1")).kind).toBe("held");
+  expect((await goOn(first, "msg_1")).kind).toBe("stored");
   expect((await goOn(openIn(path), "msg_1")).kind).toBe("not-found");
 });
+
+const put = async (outcome: HistoryOutcome, id: string, session?: string): Promise<void> => {
+  if (outcome.kind !== "stored") throw new Error(`not stored: ${outcome.kind}`);
+  await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind: "added" }, session);
+};
 
 it("removes what belongs to deleted sessions alone, also from what a restart reads", async () => {
   const path = await folder();
   const first = openIn(path);
-  const put = async (outcome: HistoryOutcome, id: string, session?: string): Promise<void> => {
-    if (outcome.kind !== "held") throw new Error(`not held: ${outcome.kind}`);
-    await outcome.settle({ id, elements: [{ role: "assistant", content: `I am ${id}.` }], kind: "added" }, session);
-  };
   await put(begin(first, "Of one."), "msg_1", "one");
   await put(await goOn(first, "msg_1"), "msg_2", "one");
   // An older gateway wrote no session.
@@ -122,12 +123,32 @@ it("removes what belongs to deleted sessions alone, also from what a restart rea
   await put(begin(first, "Of both."), "msg_4", "one");
   await put(await goOn(first, "msg_4"), "msg_5", "two");
   first.linkReplies("ann", { first: "msg_2", last: "msg_22" });
-  await first.forget("ann", ["one"]);
-  const text = await readFile(join(path, "ann", "held.jsonl"), "utf8");
+  await first.forget({ user: "ann", sessions: ["one"] });
+  const text = await readFile(join(path, "ann", "histories.jsonl"), "utf8");
   expect(text).not.toMatch(/Of one|msg_[123]\b|msg_22/);
   expect(text).toMatch(/Of both/);
   for (const histories of [first, openIn(path)]) {
     const kinds = await Promise.all(["msg_1", "msg_2", "msg_5"].map(async (id) => (await goOn(histories, id)).kind));
-    expect(kinds).toEqual(["not-found", "not-found", "held"]);
+    expect(kinds).toEqual(["not-found", "not-found", "stored"]);
   }
+});
+
+it("leaves a session what another one went on from, if that one is deleted", async () => {
+  const path = await folder();
+  const first = openIn(path);
+  await put(begin(first, "Of one."), "msg_1", "one");
+  await put(await goOn(first, "msg_1"), "msg_2", "two");
+  await put(await goOn(first, "msg_2"), "msg_3", "two");
+  const before = sent(await goOn(first, "msg_1"));
+  await first.forget({ user: "ann", sessions: ["two"] });
+  for (const histories of [first, openIn(path)]) {
+    const outcomes = await Promise.all(["msg_1", "msg_2", "msg_3"].map((id) => goOn(histories, id)));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["stored", "not-found", "not-found"]);
+    expect(outcomes.slice(0, 1).map(sent)).toEqual([before]);
+  }
+  // It goes on as if the other one had never been.
+  await put(await goOn(first, "msg_1"), "msg_4", "one");
+  expect(sent(await goOn(first, "msg_4"))).not.toMatch(/I am msg_[23]/);
+  await first.forget({ user: "ann", sessions: ["one"] });
+  expect([first.bytes, (await goOn(first, "msg_1")).kind]).toEqual([0, "not-found"]);
 });

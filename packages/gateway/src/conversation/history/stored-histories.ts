@@ -1,52 +1,52 @@
 import { LruMap } from "palimpsest/internal/cache/lru-map";
 import { isObject, type JsonObject, textField, tryParseJson } from "palimpsest/internal/schema/json";
-import { RequestBody } from "../body/request-body.ts";
-import { writeBody } from "../body/write-body.ts";
-import type { ReadReply } from "../reply/reply-reader.ts";
-import type { HistoryLog, StoredTurn } from "./history-log.ts";
+import { RequestBody } from "../../body/request-body.ts";
+import { writeBody } from "../../body/write-body.ts";
+import type { ReadReply } from "../../reply/reply-reader.ts";
+import type { DeletedSessions, HistoryLog, StoredTurn } from "./history-log.ts";
 import {
   changedFields,
   countPieces,
   decode,
   encode,
-  fieldsOf,
+  pickFields,
   type History,
   join,
   type Piece,
   type HistoryPoint,
   withoutMarks,
   writeWhole,
-} from "./held-pieces.ts";
+} from "./history-pieces.ts";
 import {
-  heldBytesMax,
-  heldHistoryBytesMax,
+  storedBytesMax,
+  storedHistoryBytesMax,
   storedRepliesMax,
-  heldUserBytesMax,
-  heldUserRepliesMax,
+  storedUserBytesMax,
+  storedUserRepliesMax,
   joinedRepliesMax,
-} from "./limits.ts";
+} from "../limits.ts";
 
 /** A request of a client that may send only what is new. */
-export interface HeldRequest {
+export interface HistoryRequest {
   /** Nobody goes on from another user's reply. */
   readonly user: string;
   readonly bytes: Uint8Array;
 }
 
 export type HistoryOutcome =
-  /** The client keeps the list itself: nothing is held of it. */
+  /** The client keeps the list itself: nothing is stored of it. */
   | { readonly kind: "whole" }
-  /** The whole list. `settle` is told of the reply before the client has all of it, and resolves when it is held. */
-  | { readonly kind: "held"; readonly bytes: Uint8Array; readonly settle: SettleHeld }
+  /** The whole list. `settle` is told of the reply before the client has all of it, and resolves when it is stored. */
+  | { readonly kind: "stored"; readonly bytes: Uint8Array; readonly settle: SettleReply }
   /** Only the upstream has the list. */
   | { readonly kind: "elsewhere"; readonly bytes: Uint8Array }
   /** The client sends the whole list if it is told so. */
   | { readonly kind: "not-found"; readonly id: string };
 
 /** `session`: of the conversation that the request belongs to, if it has one. */
-export type SettleHeld = (reply: ReadReply, session?: string) => Promise<void>;
+export type SettleReply = (reply: ReadReply, session?: string) => Promise<void>;
 
-export interface HeldLimits {
+export interface HistoryLimits {
   readonly bytesMax: number;
   readonly repliesMax: number;
   /** Of one user. */
@@ -55,18 +55,18 @@ export interface HeldLimits {
   readonly historyBytesMax: number;
 }
 
-const heldLimits: HeldLimits = {
-  bytesMax: heldBytesMax,
+const historyLimits: HistoryLimits = {
+  bytesMax: storedBytesMax,
   repliesMax: storedRepliesMax,
-  userBytesMax: heldUserBytesMax,
-  userRepliesMax: heldUserRepliesMax,
-  historyBytesMax: heldHistoryBytesMax,
+  userBytesMax: storedUserBytesMax,
+  userRepliesMax: storedUserRepliesMax,
+  historyBytesMax: storedHistoryBytesMax,
 };
 
 /**
  * Histories of clients that send only what is new, by the replies that they go on from. A history is a list of messages;
  * each reply is a point in it. A client may go on from any point: behind an earlier one, it becomes a history of its own
- * that shares the messages before. What is held is as the client has it, without the calls of the gateway's tools: these
+ * that shares the messages before. What is stored is as the client has it, without the calls of the gateway's tools: these
  * are the context's.
  *
  * They are in memory, and in a log from which they are restored after a restart.
@@ -76,19 +76,19 @@ export class StoredHistories {
   /** The one that was used last is last. */
   readonly #histories = new Set<History>();
   readonly #joined = new LruMap<string, string>(joinedRepliesMax);
-  readonly #limits: HeldLimits;
+  readonly #limits: HistoryLimits;
   readonly #log: HistoryLog | undefined;
   readonly #restoredByUser = new Map<string, Promise<void>>();
-  readonly #heldByUser = new Map<string, HeldSize>();
+  readonly #sizeByUser = new Map<string, StoredSize>();
   #bytes = 0;
 
   /** Without a log they are lost at a restart. */
-  constructor(log?: HistoryLog, limits: Partial<HeldLimits> = {}) {
+  constructor(log?: HistoryLog, limits: Partial<HistoryLimits> = {}) {
     this.#log = log;
-    this.#limits = { ...heldLimits, ...limits };
+    this.#limits = { ...historyLimits, ...limits };
   }
 
-  /** Reads what an earlier run of the gateway held for this user, once: for an id that is not known. */
+  /** Reads what an earlier run of the gateway stored for this user, once: for an id that is not known. */
   restore(user: string): Promise<void> {
     const restored = this.#restoredByUser.get(user) ?? this.#restore(user);
     this.#restoredByUser.set(user, restored);
@@ -96,26 +96,26 @@ export class StoredHistories {
   }
 
   /** A request of the Messages API that has a `thread`. What it does not repeat is what the thread was begun with. */
-  openThread({ user, bytes }: HeldRequest): HistoryOutcome {
+  openThread({ user, bytes }: HistoryRequest): HistoryOutcome {
     const body = RequestBody.read(bytes, { list: "messages" });
     const thread = body?.field("thread");
     if (body === undefined || !isObject(thread)) return { kind: "whole" };
     const previous = textField(thread, "previous_message_id");
     const point = previous === undefined ? undefined : this.#find(user, previous);
     if (previous !== undefined && point === undefined) return { kind: "not-found", id: previous };
-    const sent = fieldsOf(body, threadFields);
+    const sent = pickFields(body, threadFields);
     // The values of before, if they are the same: each request would bring its own copy.
-    const held: JsonObject = point === undefined ? sent : { ...point.fields, ...changedFields(sent, point.fields) };
+    const fields: JsonObject = point === undefined ? sent : { ...point.fields, ...changedFields(sent, point.fields) };
     const added = body.elements.map((element) => withoutMarks(element));
     return {
-      kind: "held",
-      bytes: writeWhole(body, { point, fields: { thread: undefined, ...held } }),
-      settle: (reply, session) => this.#hold(user, { from: previous, point, added, fields: held, reply, session }),
+      kind: "stored",
+      bytes: writeWhole(body, { point, fields: { thread: undefined, ...fields } }),
+      settle: (reply, session) => this.#store(user, { from: previous, point, added, fields, reply, session }),
     };
   }
 
   /** A request of the Responses API. */
-  openResponse({ user, bytes }: HeldRequest): HistoryOutcome {
+  openResponse({ user, bytes }: HistoryRequest): HistoryOutcome {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (!buffer.includes(previousName) && !buffer.includes(conversationName)) return this.#openRoot(user, buffer);
     const body = RequestBody.read(buffer, { list: "input" });
@@ -130,16 +130,16 @@ export class StoredHistories {
     const added = body.elements.map((element) => Buffer.from(element.bytes));
     const isStored = body.field("store") !== false;
     return {
-      kind: "held",
+      kind: "stored",
       bytes: writeWhole(body, { point, fields: { previous_response_id: undefined } }),
       settle: async (reply, session) => {
-        if (isStored) await this.#hold(user, { from: previous, point, added, fields: {}, reply, session });
+        if (isStored) await this.#store(user, { from: previous, point, added, fields: {}, reply, session });
       },
     };
   }
 
   /** A request about a response that only the upstream can answer, such as its compaction. */
-  nameResponse({ user, bytes }: HeldRequest): Uint8Array {
+  nameResponse({ user, bytes }: HistoryRequest): Uint8Array {
     if (this.#joined.size === 0) return bytes;
     const body = tryParseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
     const previous = isObject(body) ? textField(body, "previous_response_id") : undefined;
@@ -159,25 +159,24 @@ export class StoredHistories {
   }
 
   /**
-   * Sessions were deleted: their histories go, in memory and on disk. What a history of another session goes on from stays,
-   * as a part of that one.
+   * Sessions were deleted: their replies go, in memory and on disk. What a reply of another session goes on from stays, as a
+   * part of that one.
    */
-  async forget(user: string, sessions: readonly string[]): Promise<void> {
-    for (const history of this.#histories.values().toArray()) {
-      const [, last] = [...history.sessionByKey].at(-1) ?? [];
-      if (history.user === user && last !== undefined && sessions.includes(last)) this.#drop(history);
-    }
-    await this.#log?.remove(user, sessions);
+  async forget({ user, sessions }: DeletedSessions): Promise<void> {
+    const deleted = new Set(sessions);
+    for (const history of this.#histories.values().toArray())
+      if (user === undefined || history.user === user) this.#forgetReplies(history, deleted);
+    await this.#log?.remove({ user, sessions });
   }
 
   /** A list that has no beginning elsewhere. It is read only if the client goes on from its reply. */
   #openRoot(user: string, bytes: Buffer): HistoryOutcome {
     if ([...notStored, ...keepsList].some((text) => bytes.includes(text))) return { kind: "whole" };
     return {
-      kind: "held",
+      kind: "stored",
       bytes,
       settle: (reply, session) =>
-        this.#hold(user, { from: undefined, point: undefined, added: bytes, fields: {}, reply, session }),
+        this.#store(user, { from: undefined, point: undefined, added: bytes, fields: {}, reply, session }),
     };
   }
 
@@ -194,7 +193,7 @@ export class StoredHistories {
     return point;
   }
 
-  async #hold(
+  async #store(
     user: string,
     turn: {
       readonly from: string | undefined;
@@ -242,17 +241,18 @@ export class StoredHistories {
     const key = replyKey(user, turn.id);
     const size = this.#size(user);
     if (!this.#pointByReply.has(key)) size.replies += 1;
-    history.sessionByKey.set(key, session);
-    this.#pointByReply.set(key, { history, length: history.pieces.length, fields, session });
+    const newest = { history, length: history.pieces.length, fields, session };
+    history.pointByKey.set(key, newest);
+    this.#pointByReply.set(key, newest);
     this.#histories.delete(history);
     this.#histories.add(history);
     if (history.bytes > this.#limits.historyBytesMax) this.#drop(history);
     this.#dropOldest(user);
   }
 
-  #size(user: string): HeldSize {
-    const size = this.#heldByUser.get(user) ?? { bytes: 0, replies: 0 };
-    this.#heldByUser.set(user, size);
+  #size(user: string): StoredSize {
+    const size = this.#sizeByUser.get(user) ?? { bytes: 0, replies: 0 };
+    this.#sizeByUser.set(user, size);
     return size;
   }
 
@@ -268,7 +268,7 @@ export class StoredHistories {
       else this.#joined.set(replyKey(user, line.first), line.last);
   }
 
-  /** Not if it is held already, or if what it goes on from is not. */
+  /** Not if it is stored already, or if what it goes on from is not. */
   #restoreTurn(user: string, { id, from, fields, added, said, session }: StoredTurn): void {
     const point = from === undefined ? undefined : this.#pointByReply.get(replyKey(user, from));
     const isMissing = from !== undefined && point === undefined;
@@ -289,7 +289,7 @@ export class StoredHistories {
     if (point !== undefined && point.history.pieces.length === length && this.#histories.has(point.history))
       return { history: point.history, length };
     const pieces = point?.history.pieces.slice(0, length) ?? [];
-    const history: History = { user, pieces, bytes: 0, sessionByKey: new Map() };
+    const history: History = { user, pieces, bytes: 0, pointByKey: new Map() };
     this.#grow(history, countPieces(pieces));
     return { history, length };
   }
@@ -316,12 +316,30 @@ export class StoredHistories {
   #drop(history: History): void {
     if (!this.#histories.delete(history)) return;
     this.#grow(history, -history.bytes);
+    this.#removePoints(history, [...history.pointByKey.keys()]);
+  }
+
+  /** Cuts a history off behind its last reply of a session that is not deleted. */
+  #forgetReplies(history: History, deleted: ReadonlySet<string>): void {
+    const points = [...history.pointByKey];
+    const last = points.findLastIndex(([, { session }]) => session === undefined || !deleted.has(session));
+    const kept = points[last]?.[1];
+    if (kept === undefined) return this.#drop(history);
+    const removed = points.slice(last + 1).map(([key]) => key);
+    this.#grow(history, -countPieces(history.pieces.splice(kept.length)));
+    this.#removePoints(history, removed);
+  }
+
+  #removePoints(history: History, keys: readonly string[]): void {
     const size = this.#size(history.user);
-    for (const key of history.sessionByKey.keys()) if (this.#pointByReply.delete(key)) size.replies -= 1;
+    for (const key of keys) {
+      history.pointByKey.delete(key);
+      if (this.#pointByReply.delete(key)) size.replies -= 1;
+    }
   }
 }
 
-interface HeldSize {
+interface StoredSize {
   bytes: number;
   replies: number;
 }

@@ -8,13 +8,13 @@ import {
   listField,
   textField,
 } from "palimpsest/internal/schema/json";
-import { toolName } from "../recognise/read-identity.ts";
-import { foundToolsMax } from "./limits.ts";
+import { toolName } from "../../recognise/read-identity.ts";
+import { foundToolsMax } from "../limits.ts";
 import type { GatewayTool, ToolReference } from "./gateway-tools.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
 
 export interface ToolDeferralOptions {
-  readonly book: ToolUsageLog;
+  readonly log: ToolUsageLog;
   readonly conversation: string;
   readonly who: string;
 }
@@ -34,17 +34,17 @@ export class ToolDeferral {
   }
 
   /** Before a request is written. `begins`: the conversation is new. */
-  look(
+  observeRequest(
     tools: Json | undefined,
     {
       elements,
       at,
     }: { /** What is new. */ readonly elements: readonly JsonObject[]; readonly at: "begins" | "goes-on" },
   ): void {
-    const { book, conversation, who } = this.#options;
+    const { log, conversation, who } = this.#options;
     const offered = (isArray(tools) ? tools : []).filter(isPlain).map(toolName);
-    if (offered.length > 0) this.#deferred ??= book.choose(conversation, { who, offered, at });
-    book.recordCalls(who, elements.flatMap(namesCalledIn));
+    if (offered.length > 0) this.#deferred ??= log.choose(conversation, { who, offered, at });
+    log.recordCalls(who, elements.flatMap(namesCalledIn));
   }
 
   /** The client's tools as they are sent. `forced`: the one that the model has to call. */

@@ -13,10 +13,10 @@ import {
   textField,
 } from "palimpsest/internal/schema/json";
 import { isEmptyText, isThinking } from "palimpsest/internal/transcript/to-wire-block";
-import { BodyElement } from "../body/body-element.ts";
-import type { RequestBody } from "../body/request-body.ts";
-import { type FieldChanges, writeElement } from "../body/write-body.ts";
-import { cacheMarksMax } from "./limits.ts";
+import { BodyElement } from "../../body/body-element.ts";
+import type { RequestBody } from "../../body/request-body.ts";
+import { type FieldChanges, writeElement } from "../../body/write-body.ts";
+import { cacheMarksMax } from "../limits.ts";
 import type { Addition } from "./refused-additions.ts";
 
 /** How a request is marked whose list was edited. */

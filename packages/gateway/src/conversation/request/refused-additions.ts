@@ -1,6 +1,6 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { gatewayToolNames } from "./gateway-tools.ts";
-import { guessedAdditionMs, refusedAdditionMs, refusedAdditionsMax } from "./limits.ts";
+import { gatewayToolNames } from "../tools/gateway-tools.ts";
+import { guessedAdditionMs, refusedAdditionMs, refusedAdditionsMax } from "../limits.ts";
 
 /**
  * What the gateway adds to a request of its own accord, in the order in which it is suspected if a refusal does not say why:
@@ -27,6 +27,8 @@ interface RefusedAddition {
   readonly provider: Provider;
   /** Behind one address there may be several servers, by model. */
   readonly model: string;
+  /** Servers may take fewer fields in a count. What is refused in a count is left out of counts only. */
+  readonly operation: "create" | "count";
   readonly addition: Addition;
 }
 
@@ -43,7 +45,8 @@ export class RefusedAdditions {
   }
 
   has(refused: RefusedAddition): boolean {
-    return (this.#untilByKey.get(toKey(refused)) ?? 0) > this.#now();
+    const isRefused = (this.#untilByKey.get(toKey(refused)) ?? 0) > this.#now();
+    return isRefused || (refused.operation === "count" && this.has({ ...refused, operation: "create" }));
   }
 
   remove(refused: RefusedAddition): void {
@@ -59,7 +62,8 @@ export class RefusedAdditions {
   }
 }
 
-const toKey = ({ provider, model, addition }: RefusedAddition): string => `${provider} ${addition} ${model}`;
+const toKey = ({ provider, operation, model, addition }: RefusedAddition): string =>
+  `${provider} ${operation} ${addition} ${model}`;
 
 /** The addition that an error names. `sent`: those of the request. */
 export function findNamed(error: string, sent: readonly Addition[]): Addition | undefined {

@@ -1,13 +1,13 @@
 import type { ToolOption } from "palimpsest/internal/context/inputs";
 import { isArray, isObject, type Json, type JsonObject, listField, textField } from "palimpsest/internal/schema/json";
-import type { BodyElement } from "../body/body-element.ts";
-import { type FieldChanges, writeElement, writeValue } from "../body/write-body.ts";
-import { additionalTools, toolName } from "../recognise/read-identity.ts";
-import { memoryTool, type MemoryToolDeps } from "./memory-tool.ts";
-import { type GatewayTool, gatewayToolNames } from "./gateway-tools.ts";
-import { recallTool } from "./recall-tool.ts";
-import type { ToolUsageLog } from "./tool-usage-log.ts";
-import { ToolDeferral, withoutMark } from "./tool-deferral.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import { type FieldChanges, writeElement, writeValue } from "../../body/write-body.ts";
+import { additionalTools, toolName } from "../../recognise/read-identity.ts";
+import { memoryTool, type MemoryToolDeps } from "../tools/memory-tool.ts";
+import { type GatewayTool, gatewayToolNames } from "../tools/gateway-tools.ts";
+import { recallTool } from "../tools/recall-tool.ts";
+import type { ToolUsageLog } from "../tools/tool-usage-log.ts";
+import { ToolDeferral, withoutMark } from "../tools/tool-deferral.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
@@ -15,7 +15,7 @@ interface ToolsInput extends Pick<MemoryToolDeps, "now"> {
   readonly session?: string | undefined;
   readonly store?: MemoryToolDeps["store"] | undefined;
   readonly client?: MemoryToolDeps["client"];
-  readonly toolUse?: { readonly book: ToolUsageLog; readonly who: string } | undefined;
+  readonly toolUse?: { readonly log: ToolUsageLog; readonly who: string } | undefined;
   readonly reduction: Readonly<Record<"recall" | "memory" | "deferTools", "on" | "off">>;
 }
 
@@ -28,7 +28,7 @@ export interface ClientTools {
 /** The tools of a conversation's requests: the client's, some of them deferred, and our own behind them in the same list. */
 export class ConversationTools {
   readonly #format: WireFormat;
-  readonly #own: readonly GatewayTool[];
+  readonly #gatewayTools: readonly GatewayTool[];
   readonly #deferral: ToolDeferral | undefined;
   /** The client's tools with ours, as they are sent: tens of kilobytes that seldom change. */
   #encoded:
@@ -36,17 +36,17 @@ export class ConversationTools {
         readonly tools: Json;
         readonly forced: string | undefined;
         readonly marks: MarkUse;
-        readonly offered: boolean;
+        readonly offer: Offer;
         readonly bytes: Uint8Array;
       }
     | undefined;
-  #isOffered = true;
+  #offer: Offer = "offered";
   #encodedElement: { readonly value: JsonObject; readonly bytes: Uint8Array } | undefined;
 
   constructor(format: WireFormat, options: ToolsInput) {
     const { provider, reduction, store, client, now, toolUse, session } = options;
     this.#format = format;
-    this.#own = [
+    this.#gatewayTools = [
       ...(reduction.recall === "on" ? [recallTool] : []),
       ...(reduction.memory === "on" && store !== undefined ? [memoryTool({ store, client, now })] : []),
     ];
@@ -64,58 +64,64 @@ export class ConversationTools {
   checkForm(field: (name: string) => Json | undefined, upstream: "takes" | "refuses" = "takes"): void {
     const choices = field("n");
     const canHideCalls = field("background") !== true && !(typeof choices === "number" && choices > 1);
-    this.#isOffered = canHideCalls && upstream === "takes";
+    this.#offer = canHideCalls && upstream === "takes" ? "offered" : "withheld";
+  }
+
+  /** Of the request that was checked last. */
+  get offer(): Offer {
+    return this.#offer;
   }
 
   /** Before a request is written. `elements`: the whole list; what stands before `unchanged` was looked at before. */
-  look(
+  observeRequest(
     tools: Json | undefined,
     list: { readonly elements: readonly { readonly value: JsonObject }[]; readonly unchanged: number },
   ): void {
     if (this.#deferral === undefined) return;
     const isAnswered = list.elements.some(({ value }) => textField(value, "role") === "assistant");
-    this.#deferral.look(tools, {
+    this.#deferral.observeRequest(tools, {
       elements: list.elements.slice(list.unchanged).map(({ value }) => value),
       at: isAnswered ? "goes-on" : "begins",
     });
   }
 
   /** For the context, which counts them. */
-  options(client: ClientTools): readonly ToolOption[] {
-    const marked = (this.#isOffered ? this.#deferral?.mark(client.tools) : undefined) ?? client.tools;
+  contextTools(client: ClientTools): readonly ToolOption[] {
+    const marked = (this.#offer === "offered" ? this.#deferral?.mark(client.tools) : undefined) ?? client.tools;
     const given = listTools({ ...client, tools: marked });
-    return [...this.#format.readTools(given), ...this.own(client).map(({ definition }) => definition)];
+    return [...this.#format.readTools(given), ...this.gatewayTools(client).map(({ definition }) => definition)];
   }
 
   /** None to a request without tools or whose calls of ours the client would see, and none beside a tool of the same name. */
-  own(client: ClientTools): readonly GatewayTool[] {
-    const given = this.#isOffered ? listTools(client) : [];
+  gatewayTools(client: ClientTools, offer = this.#offer): readonly GatewayTool[] {
+    const given = offer === "offered" ? listTools(client) : [];
     if (given.length === 0) return [];
     const names = new Set(given.flatMap(definedNames));
     const finding = this.#deferral?.tool(client.tools);
-    const own = finding === undefined ? this.#own : [...this.#own, finding];
-    return own.filter(({ definition }) => !names.has(definition.name));
+    const gatewayTools = finding === undefined ? this.#gatewayTools : [...this.#gatewayTools, finding];
+    return gatewayTools.filter(({ definition }) => !names.has(definition.name));
   }
 
   /**
    * What the request has instead of the client's field: its own bytes, and what is added. `choice`: which tool the model has
    * to call.
    */
-  field(
+  writeField(
     { tools, preamble, bytes }: ClientTools & { readonly bytes: Buffer | undefined },
-    { choice, marks }: { readonly choice: Json | undefined; readonly marks: MarkUse },
+    { choice, marks, offer }: { readonly choice: Json | undefined; readonly marks: MarkUse; readonly offer: Offer },
   ): FieldChanges {
     if (bytes === undefined || !isArray(tools) || tools.length === 0) return {};
     const forced = isObject(choice) ? textField(choice, "name") : undefined;
     const known = this.#encoded;
-    const offered = this.#isOffered;
-    if (known?.tools !== tools || known.forced !== forced || known.marks !== marks || known.offered !== offered) {
-      const own = this.own({ tools, preamble }).map(({ definition }) => this.#format.writeTool(definition));
-      if (own.length === 0 && marks === "kept") return {};
-      const marked = (offered ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
-      const all = [...(isArray(marked) ? marked : tools), ...own];
+    if (known?.tools !== tools || known.forced !== forced || known.marks !== marks || known.offer !== offer) {
+      const gatewayTools = this.gatewayTools({ tools, preamble }, offer).map(({ definition }) =>
+        this.#format.writeTool(definition),
+      );
+      if (gatewayTools.length === 0 && marks === "kept") return {};
+      const marked = (offer === "offered" ? this.#deferral?.mark(tools, forced) : undefined) ?? tools;
+      const all = [...(isArray(marked) ? marked : tools), ...gatewayTools];
       const written = marks === "kept" ? all : all.map((tool) => (isObject(tool) ? withoutMark(tool) : tool));
-      this.#encoded = { tools, forced, marks, offered, bytes: writeValue({ bytes, value: tools }, written) };
+      this.#encoded = { tools, forced, marks, offer, bytes: writeValue({ bytes, value: tools }, written) };
     }
     return this.#encoded === undefined ? {} : { tools: this.#encoded.bytes };
   }
@@ -124,16 +130,22 @@ export class ConversationTools {
    * The elements in front of the list, as they are sent. If the client has its tools there and none in the field, ours come
    * after them. The SDK's types document functions inside this list; they do not document a `tools` field next to it.
    */
-  writePreamble(elements: readonly BodyElement[], tools: Json | undefined): readonly (BodyElement | Uint8Array)[] {
+  writePreamble(
+    elements: readonly BodyElement[],
+    { tools, offer }: { readonly tools: Json | undefined; readonly offer: Offer },
+  ): readonly (BodyElement | Uint8Array)[] {
     if (isArray(tools) && tools.length > 0) return elements;
     const at = elements.findIndex(({ value }) => listTools({ tools: undefined, preamble: [value] }).length > 0);
     const element = elements[at];
     if (element === undefined) return elements;
-    const own = this.own({ tools, preamble: elements.map(({ value }) => value) });
-    if (own.length === 0) return elements;
+    const gatewayTools = this.gatewayTools({ tools, preamble: elements.map(({ value }) => value) }, offer);
+    if (gatewayTools.length === 0) return elements;
     const { value } = element;
     if (this.#encodedElement?.value !== value) {
-      const all = [...listField(value, "tools"), ...own.map(({ definition }) => this.#format.writeTool(definition))];
+      const all = [
+        ...listField(value, "tools"),
+        ...gatewayTools.map(({ definition }) => this.#format.writeTool(definition)),
+      ];
       this.#encodedElement = { value, bytes: writeElement(element, { fields: { tools: all } }) };
     }
     const { bytes } = this.#encodedElement;
@@ -143,6 +155,9 @@ export class ConversationTools {
 
 /** What becomes of the client's marks for the cache. */
 type MarkUse = "kept" | "dropped";
+
+/** Whether a request has tools of the gateway. */
+type Offer = "offered" | "withheld";
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */
 export function hiddenTools(client: ClientTools): readonly string[] {

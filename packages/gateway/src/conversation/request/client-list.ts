@@ -1,7 +1,7 @@
 import type { OutgoingMessage } from "palimpsest/internal/context/sync/outgoing-list";
 import { textField } from "palimpsest/internal/schema/json";
-import type { BodyElement } from "../body/body-element.ts";
-import type { RequestBody } from "../body/request-body.ts";
+import type { BodyElement } from "../../body/body-element.ts";
+import type { RequestBody } from "../../body/request-body.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 /** The conversation in a body: the elements behind those that belong to the system prompt. */
