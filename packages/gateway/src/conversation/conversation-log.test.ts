@@ -15,12 +15,12 @@ it("a new conversation is written at once, later lists together, and closing lea
     { id: "one", scope: "scope", tools: "tools" },
     { user: "local", project: undefined, client: undefined },
   );
-  for (const list of ["a", "b", "c"]) log.note("one", { list, tail: [`${list}-tail`] });
+  for (const list of ["a", "b", "c"]) log.note("one", { prefixDigests: [list], tail: [`${list}-tail`] });
   await log.add(
     { id: "two", scope: "scope", tools: "tools" },
     { user: "local", project: undefined, client: undefined },
   );
-  log.note("one", { list: "d", tail: [] });
+  log.note("one", { prefixDigests: ["d"], tail: [] });
   expect((await readFile(path, "utf8")).split("\n")).toHaveLength(6);
   await log.close();
   const again = await ConversationLog.open(path);
@@ -49,7 +49,7 @@ it("beyond the limit the conversation that was asked the longest ago is forgotte
   );
   await writeFile(path, `${lines.join("\n")}\n`);
   const first = await ConversationLog.open(path);
-  first.note("c0", { list: "a", tail: [] });
+  first.note("c0", { prefixDigests: ["a"], tail: [] });
   await first.close();
   const log = await ConversationLog.open(path);
   await log.add({ id: "new", scope: "new", tools: "" }, facts);

@@ -2,6 +2,7 @@ import { tryParseJson } from "palimpsest/internal/schema/json";
 import { z } from "zod";
 import { ConversationIndex, type ConversationRecord } from "../recognise/conversation-index.ts";
 import { conversationsMax } from "../recognise/limits.ts";
+import type { ListDigests } from "../recognise/list-digests.ts";
 import { JsonLinesFile } from "./json-lines-file.ts";
 import { logDelayMs, logLinesSpare } from "./limits.ts";
 
@@ -14,7 +15,7 @@ export interface ConversationFacts {
   readonly windowTokens?: number | undefined;
 }
 
-type NotedRequest = Pick<ConversationRecord, "tail" | "system"> & { readonly list: string };
+type NotedRequest = Pick<ConversationRecord, "tail" | "system"> & Pick<ListDigests, "prefixDigests">;
 
 const line = z.object({
   id: z.string(),
@@ -81,10 +82,11 @@ export class ConversationLog {
   }
 
   /** The conversation was asked with this list. */
-  note(id: string, { list, tail, system }: NotedRequest): void {
+  note(id: string, { prefixDigests, tail, system }: NotedRequest): void {
+    const list = prefixDigests.at(-1) ?? "";
     const isSameSystem = this.index.get(id)?.system === system;
     this.#touch(id);
-    this.index.addList(id, list);
+    this.index.addList(id, list, prefixDigests);
     this.index.setTail(id, tail);
     this.index.setSystem(id, system);
     const known = this.index.get(id);

@@ -39,7 +39,7 @@ function run(requests: readonly string[], scope = unnamed): string {
     const id = found.kind === "found" ? found.id : String.fromCharCode(65 + index.size);
     if (found.kind === "new") index.put({ id, scope: scopeName(scope), tools: toolsName(scope), lists: [], tail: [] });
     const list = digests.prefixDigests.at(-1) ?? "";
-    index.addList(id, list);
+    index.addList(id, list, digests.prefixDigests);
     index.setSystem(id, system);
     const first = digests.replies.indexOf(true);
     index.setTail(id, first === -1 ? [] : digests.messages.slice(first));
@@ -121,9 +121,14 @@ describe("without a name of its session, a request belongs to", () => {
       "ABBBBB",
     ],
     [
-      "the run that it goes on with, also if its client writes the reply in other words",
-      ["go!ONE", "go UN more!"],
-      "AA",
+      "its own run if the client writes replies in other words, also if the script is run again",
+      ["go!ONE", "go UN more!TWO", "go UN more DEUX yet!", "go!ONE", "go UN more!TWO", "go UN more DEUX yet!"],
+      "AAABBB",
+    ],
+    [
+      "a new one if the run waits whose list it holds, not one with another reply",
+      ["go!TWO", "go TWO more?MORE", "go!ONE", "go TWO more!", "go ONE more!"],
+      "AABCB",
     ],
     ["a third run", ["go!", "go GONE more!", "go!", "go GONE more!", "go!", "go GONE more!"], "AABBCC"],
     ["a new one if only its first words are those of another", ["go!", "go GONE more!", "go ELSE more!"], "AAB"],

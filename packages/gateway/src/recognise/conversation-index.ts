@@ -49,6 +49,8 @@ interface IndexedConversation {
   isReplied: boolean;
   /** The newest list with its reply, if that was read. */
   replyList: string | undefined;
+  /** Whether its client has sent a reply back as it got it. */
+  repliesReturn: boolean;
   /** Grows with each list: the conversation with the largest was asked last. */
   askedAt: number;
 }
@@ -60,7 +62,7 @@ interface IndexedConversation {
  *             again, or with more of the user, if its client has no whole reply and waits for none. Of several, the one whose
  *             reply it is, then one with the same system prompt, then the one that was asked last
  *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind. It comes before a next that
- *             is shorter and got another reply
+ *             is shorter and got another reply, if its client is known to send replies back as it gets them
  *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it.
  *             Not without tools: titles and summaries of one session have nothing to do with each other
  *   tail      otherwise: the list holds the conversation's last messages, in a row: the client compacted it
@@ -91,12 +93,12 @@ export class ConversationIndex {
     const isFree = (id: string): boolean => scope.session !== undefined || !isAsked(id);
     const request: ListRequest = { scope, name, digests, isStart: !digests.replies.includes(true), isFree };
     const next = this.#findNext(request);
-    if (next !== undefined && !next.hasOtherReply) return toRecognition(next);
+    if (next !== undefined && !next.hasOtherReply) return { kind: "found", id: next.id, by: next.by };
     const rewound = this.#findRewound(request);
-    if (rewound !== undefined && rewound !== "another-run" && rewound.at > (next?.at ?? -1))
-      return toRecognition(rewound);
-    if (next !== undefined) return toRecognition(next);
-    if (rewound === "another-run") return { kind: "new" };
+    if (next !== undefined && !(rewound?.repliesReturn === true && rewound.at > next.at))
+      return { kind: "found", id: next.id, by: next.by };
+    if (rewound !== undefined)
+      return rewound.id === undefined ? { kind: "new" } : { kind: "found", id: rewound.id, by: "list" };
     if (scope.session !== undefined && scope.hasTools) {
       const id = this.#idBySession.get(`${name} ${toolsName(scope)}`);
       return id === undefined ? { kind: "new" } : { kind: "found", id, by: "session" };
@@ -136,7 +138,7 @@ export class ConversationIndex {
   }
 
   /** By the longest list that is the beginning of this one. Undefined if there is none. */
-  #findRewound(request: ListRequest): ListMatch | "another-run" | undefined {
+  #findRewound(request: ListRequest): RewoundMatch | undefined {
     const { prefixDigests } = request.digests;
     const isUnnamed = request.scope.session === undefined;
     for (let at = prefixDigests.length - 1; at >= 0; at -= 1) {
@@ -155,7 +157,8 @@ export class ConversationIndex {
         fitting.find(({ known }) => known.lists.at(-1) === prefixDigests[at]) ??
         fitting.find(({ known }) => isSameSystem(known, request)) ??
         fitting[0];
-      return found === undefined ? "another-run" : { id: found.id, by: "list", at };
+      const repliesReturn = found?.known.repliesReturn ?? all.some(({ known }) => known.repliesReturn);
+      return { id: found?.id, at, repliesReturn };
     }
     return undefined;
   }
@@ -196,17 +199,26 @@ export class ConversationIndex {
   /** Adds a conversation, or replaces what is known of it. */
   put({ id, scope, tools, first, lists, tail, system }: ConversationRecord): void {
     this.remove(id);
-    const empty = { first, lists: [], tail: [], isReplied: false, replyList: undefined, askedAt: 0 };
+    const empty = {
+      first,
+      lists: [],
+      tail: [],
+      isReplied: false,
+      replyList: undefined,
+      repliesReturn: false,
+      askedAt: 0,
+    };
     this.#known.set(id, { ...empty, scope, tools, system });
     this.#idBySession.set(`${scope} ${tools}`, id);
     for (const list of lists) this.addList(id, list);
     this.setTail(id, tail);
   }
 
-  /** A list of the conversation. Only the newest ones are kept. */
-  addList(id: string, list: string): void {
+  /** A list of the conversation, by the digests of its beginnings if they are known. Only the newest ones are kept. */
+  addList(id: string, list: string, prefixDigests: readonly string[] = []): void {
     const known = this.#known.get(id);
     if (known === undefined || list === "") return;
+    if (known.replyList !== undefined && prefixDigests.includes(known.replyList)) known.repliesReturn = true;
     known.first ??= list;
     known.isReplied = false;
     known.replyList = undefined;
@@ -291,19 +303,21 @@ interface ListRequest {
   readonly isFree: (id: string) => boolean;
 }
 
-/** A conversation that was asked with the list up to the message `at`. */
-interface ListMatch {
+/** A conversation that waits for a list. Its newest list ends at the message `at`. */
+interface NextMatch {
   readonly id: string;
-  readonly by: "next" | "retry" | "list";
+  readonly by: "next" | "retry";
   readonly at: number;
-}
-
-interface NextMatch extends ListMatch {
   /** The reply that the conversation got is not the one in the list. The client may have changed it. */
   readonly hasOtherReply: boolean;
 }
 
-const toRecognition = ({ id, by }: ListMatch): Recognition => ({ kind: "found", id, by });
+/** A conversation that was asked with the list up to the message `at`. Without an id it is of another run. */
+interface RewoundMatch {
+  readonly id: string | undefined;
+  readonly at: number;
+  readonly repliesReturn: boolean;
+}
 
 interface IdentifiedConversation {
   readonly id: string;
