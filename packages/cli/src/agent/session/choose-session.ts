@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { findSessionOwner, type SessionOwner } from "../../host/session-owner.ts";
 import type { ProjectStore } from "../../host/project-store.ts";
 import { openSession, type Session, type SessionDeps } from "palimpsest/internal/session/session";
-import { sessionId } from "palimpsest/internal/schema/brand";
+import type { TranscriptsDep } from "palimpsest/internal/ports/transcripts";
+import { type SessionId, sessionId } from "palimpsest/internal/schema/brand";
 import { findGitBranch } from "../../tool/working-state/place-part.ts";
 import type { AgentOptions } from "../agent-options.ts";
 import { rememberOrigin, copySession } from "./copy-session.ts";
@@ -19,9 +21,13 @@ export async function chooseSession(
   deps: ProjectStore & Pick<SessionDeps, "isClearable" | "residentTokensMin" | "redaction">,
   options: AgentOptions,
 ): Promise<ChooseSessionOutcome> {
-  const { session: choice, cwd, version } = options;
+  const { session: choice, cwd, version, env } = options;
   const circumstances = { cwd, version };
   const id = choice.kind === "resume" ? choice.id : sessionId(randomUUID());
+  if (choice.kind === "resume") {
+    const owner = await readOwner(deps, { id, env });
+    if (owner !== "agent") return { kind: "not-ours", id, owner };
+  }
   if (choice.kind === "fork") {
     const copied = await copySession(deps, { from: choice.id, to: id });
     if (copied.kind !== "copied") return copied;
@@ -42,5 +48,19 @@ export async function chooseSession(
     case "busy":
     case "failed":
       return opened;
+  }
+}
+
+async function readOwner(
+  { transcripts }: TranscriptsDep,
+  { id, env }: { readonly id: SessionId } & Pick<AgentOptions, "env">,
+): Promise<SessionOwner> {
+  // If it can't be read, opening it says why.
+  const source = await transcripts.openForReading(id).catch(() => undefined);
+  if (source === undefined) return "agent";
+  try {
+    return await findSessionOwner({ id, source, env });
+  } finally {
+    await source.close();
   }
 }
