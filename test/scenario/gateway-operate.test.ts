@@ -148,7 +148,8 @@ describe("the gateway's own pages", () => {
     expect(text).not.toContain(config.upstream.anthropic);
     expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({
       requests: 3,
-      gatewayErrors: 1,
+      refused: 1,
+      gatewayErrors: 0,
     });
     expect((await get("/palimpsest/metrics", "plk_ada")).status).toBe(401);
   });

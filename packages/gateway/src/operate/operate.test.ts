@@ -13,7 +13,7 @@ import { noConversations } from "./gateway-state.ts";
 import { Metrics } from "./metrics.ts";
 import { recordSpans } from "./record-spans.ts";
 import { SpendLedger } from "./spend-ledger.ts";
-import { describeSavings, formatDollars, formatShare, StatusBoard } from "./status.ts";
+import { describeHealth, describeSavings, formatDollars, formatShare, StatusBoard } from "./status.ts";
 import { statusPage } from "./status-page.ts";
 import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
 
@@ -340,8 +340,8 @@ describe("what happened", () => {
     expect(errors).toHaveLength(1);
   });
 
-  it("tells how an upstream is by its last answer; a client that left says nothing about it", () => {
-    const board = new StatusBoard({
+  const newBoard = () =>
+    new StatusBoard({
       version: "1",
       now: () => 5,
       state: noConversations,
@@ -349,8 +349,14 @@ describe("what happened", () => {
       upstream: () => ({ anthropic: "https://a", openai: undefined }),
       users: () => ["ada"],
     });
+
+  it("tells how an upstream is by its last answer; a client that left says nothing about it", () => {
+    const board = newBoard();
+    const said = () => board.read().upstream.map(describeHealth).join(", ");
     expect(board.read().upstream).toEqual([{ api: "anthropic", address: "https://a", health: "unknown" }]);
+    expect(said()).toBe("not used yet");
     board.record({ kind: "upstream", provider: "anthropic", status: 529, ms: 1 });
+    expect(said()).toBe("failing: it answered the last request with an error (529)");
     board.record({ kind: "upstream", provider: "anthropic", why: "cancelled", ms: 1 });
     expect(board.read().upstream).toMatchObject([{ health: "failing", lastStatus: 529 }]);
     board.record({ kind: "upstream", provider: "anthropic", status: 429, ms: 1 });
@@ -358,6 +364,24 @@ describe("what happened", () => {
       upstream: [{ health: "healthy" }],
       spendToday: [{ user: "ada", usd: 2, unpriced: 1 }],
     });
+    for (const [outcome, words] of [
+      [{ status: 200 }, "reachable"],
+      [{ status: 401 }, "reachable: it refused the key of the last request, or that had none (401)"],
+      [{ status: 429 }, "reachable: its rate limit was reached (429)"],
+      [{ status: 400 }, "reachable: it refused the last request (400)"],
+      [{ why: "unreachable" }, "failing: it can't be reached"],
+      [{ why: "timeout" }, "failing: it did not answer the last request in time"],
+    ] as const) {
+      board.record({ kind: "upstream", provider: "anthropic", ms: 1, ...outcome });
+      expect(said()).toBe(words);
+    }
+  });
+
+  it("is a gateway error only if the gateway itself failed", () => {
+    const board = newBoard();
+    for (const error of ["bug", "rate-limit", "too-large", "upstream-timeout"]) board.record({ ...end, error });
+    board.record({ kind: "refused", status: 401, error: "unknown-key", message: "" });
+    expect(board.read()).toMatchObject({ requests: 4, gatewayErrors: 1, refused: 3, unanswered: 1 });
   });
 });
 

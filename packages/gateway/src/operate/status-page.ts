@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { formatDollars, formatShare } from "./status.ts";
+import { describeHealth, formatDollars, formatShare } from "./status.ts";
 
 const style = `
 :root { color-scheme: light dark; --ink: #1d2127; --soft: #5d6773; --line: #d9dee4; --paper: #fff; --good: #1a7f4b; --bad: #b3261e; }
@@ -33,6 +33,7 @@ if (location.hash !== "") { sessionStorage.setItem("key", key); history.replaceS
 const count = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const dollars = ${String(formatDollars)};
 const share = ${String(formatShare)};
+const health = ${String(describeHealth)};
 const time = (at) => at === undefined ? "" : new Date(at).toLocaleString();
 const fill = (id, rows) => {
   const body = byId(id);
@@ -54,10 +55,10 @@ const show = (status) => {
   const removed = totals.inputTokensSent === 0 ? 0 : 1 - totals.inputTokensUsed / totals.inputTokensSent;
   const figures = { running: status.running, requests: count.format(status.requests), conversations: count.format(totals.conversations),
     saved: dollars(totals.savedUsd), removed: share(Math.max(0, removed)), edits: count.format(totals.edits),
+    refused: count.format(status.refused), unanswered: count.format(status.unanswered),
     errors: count.format(status.gatewayErrors), open: count.format(status.failedOpen) };
   for (const [id, text] of Object.entries(figures)) byId(id).textContent = text;
-  fill("upstream", status.upstream.map((one) => [one.api, one.address, { text: one.health === "unknown" ? "not used yet" : one.health, look: one.health },
-    one.lastFailure ?? one.lastStatus ?? "", time(one.lastAt)]));
+  fill("upstream", status.upstream.map((one) => [one.api, one.address, { text: health(one), look: one.health }, time(one.lastAt)]));
   fill("spend", status.spendToday.map((one) => [one.user, number(dollars(one.usd)), number(count.format(one.unpriced))]));
   fill("conversations-list", status.conversations.map((one) => [one.id, one.user, one.client ?? "", one.project ?? "", one.model,
     number(count.format(one.requests)), number(count.format(one.inputTokensSent)), number(count.format(one.inputTokensUsed)),
@@ -87,6 +88,8 @@ const figures = [
   ["saved", "Saved (estimated)"],
   ["removed", "Input tokens saved"],
   ["edits", "Edits"],
+  ["refused", "Refused requests"],
+  ["unanswered", "No reply of the upstream"],
   ["errors", "Gateway errors"],
   ["open", "Forwarded unchanged (gateway error)"],
 ] as const;
@@ -109,7 +112,7 @@ export const statusPage = `<!doctype html>
 <p id="summary"></p>
 <dl>${figures.map(([id, label]) => `<div><dt>${label}</dt><dd id="${id}">–</dd></div>`).join("")}</dl>
 <h2>Upstream</h2>
-${table("upstream", ["API", "Address", "Health", "Last reply", "Last reply at"])}
+${table("upstream", ["API", "Address", "State", "Last reply"])}
 <h2>Spent today (UTC)</h2>
 ${table("spend", ["User", "Cost", "Replies without a known price"])}
 <h2>Conversations</h2>
