@@ -369,6 +369,15 @@ describe("palimpsest run", () => {
     expect([empty.code, empty.err]).toEqual([3, expect.stringContaining("pi can't be started")]);
     // No gateway was started for it.
     expect((await called(world, "gateway", "status")).code).toBe(3);
+
+    await world.addProgram("pi", "exit 0");
+    await writeFile(join(world.home, "gateway.json"), '{ "port": 0,\n "context": { "recall": 1 } }');
+    const [alone, through] = [await called(world, "gateway"), await called(world, "run", "pi")];
+    expect([alone.code, alone.err]).toEqual([
+      5,
+      expect.stringContaining("gateway.json: context.recall: expected one of"),
+    ]);
+    expect([through.code, through.err]).toEqual([5, expect.stringContaining("context.recall: expected one of")]);
   });
 
   it("says which key a client needs, if the gateway has users and the client has none of their keys", async () => {

@@ -171,9 +171,24 @@ describe("the config", () => {
   });
 
   it.each([
-    ["{", "is not valid JSON"],
-    [{ prot: 1 }, 'Unrecognized key: "prot"'],
-    [{ port: 70_000 }, "port: Too big"],
+    ["{", "is not valid JSON (line 1, column 2)"],
+    ['{\n "port": 1,\n "host": }', "is not valid JSON (line 3, column 10)"],
+    ["[]", "gateway.json: expected object, received array"],
+    [{ prot: 1 }, "gateway.json: prot: there is no such field; did you mean port?"],
+    [{ context: { recal: "on" } }, "context.recal: there is no such field; did you mean recall?"],
+    [{ port: 70_000 }, "port: expected number to be <=65535"],
+    [{ port: "x", drainSeconds: "y" }, "port: expected number, received string; drainSeconds: expected number"],
+    [{ context: { contextTokens: "x" } }, "context.contextTokens: expected a number of tokens, at least"],
+    [{ context: { contextTokens: { m: "x" } } }, "context.contextTokens.m: expected a whole number of tokens"],
+    [{ context: { recall: "yes" } }, 'context.recall: expected one of "on"|"off"'],
+    [
+      { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: 4 } }] },
+      "users[0].upstreamKeys.openai: expected a key, or where it is",
+    ],
+    [
+      { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: { env: 4 } } }] },
+      "users[0].upstreamKeys.openai.env: expected string, received number",
+    ],
     [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: use a URL"],
     [
       { upstream: { anthropic: "https://a:b@host.example" } },
@@ -186,15 +201,15 @@ describe("the config", () => {
     [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is reserved for the user of this machine"],
     [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the gateway's own address"],
     [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the gateway's own address"],
-    [{ upstream: {} }, "no upstream is set"],
+    [{ upstream: {} }, "gateway.json: no upstream is set"],
     [{ host: "0.0.0.0" }, "set tls (cert, key), or pass --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],
-    [{ tls: { cert: "none.pem", key: "none.pem" } }, "none.pem can't be read (ENOENT)"],
-    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users.0.name: a name may contain lowercase letters"],
-    [{ users: [{ name: "a", keySha256: "plk_key" }] }, "users.0.keySha256: 64 hex digits"],
+    [{ tls: { cert: "none.pem", key: "none.pem" } }, "gateway.json: tls.cert: none.pem can't be read (ENOENT)"],
+    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users[0].name: a name may contain lowercase letters"],
+    [{ users: [{ name: "a", keySha256: "plk_key" }] }, "users[0].keySha256: 64 hex digits"],
     [
       { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: { env: "NONE" } } }] },
-      "the variable NONE is not set",
+      "gateway.json: users[0].upstreamKeys.openai: the variable NONE is not set",
     ],
     [{ users: ["0", "1"].map((digit) => ({ name: "a", keySha256: digit.repeat(64) })) }, "two users are called a"],
     [{ users: ["a", "b"].map((name) => ({ name, keySha256: "0".repeat(64) })) }, "two users have the same key"],
