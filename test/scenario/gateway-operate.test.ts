@@ -165,6 +165,32 @@ describe("the gateway's own pages", () => {
   });
 });
 
+describe("a request without a key", () => {
+  const message = async (sent: Response) => {
+    const { error } = (await sent.json()) as { readonly error: { readonly type: string; readonly message: string } };
+    return [sent.status, sent.headers.get("x-palimpsest-error"), error.type, error.message];
+  };
+
+  it("that the upstream refuses is told where a key can be set", async () => {
+    const { post, get } = await openGateway();
+    expect(await message(await post({}))).toEqual([
+      401,
+      "unknown-key",
+      "authentication_error",
+      "The request has no API key, and the upstream needs one. Set ANTHROPIC_API_KEY for the client: the gateway passes its key on.",
+    ]);
+    expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({ refused: 1, gatewayErrors: 0 });
+    expect((await post({ "x-api-key": "k" })).status).toBe(200);
+  });
+
+  it("of a user is told that the operator can set it", async () => {
+    const { post } = await openGateway({ users: users.map((user) => ({ ...user, upstreamKeys: {} })) });
+    const [, , , said] = await message(await post({ "x-api-key": "plk_ada" }));
+    expect(said).toContain("The gateway has no API key of ada for this upstream. The operator sets it");
+    expect((await post({ "x-palimpsest-key": "plk_ada", "x-api-key": "sk" })).status).toBe(200);
+  });
+});
+
 describe("several users", () => {
   it("reach the upstream with its key, and never with their own", async () => {
     const seen: unknown[] = [];
@@ -312,13 +338,13 @@ describe("with TLS", () => {
     await writeFile(path, JSON.stringify({ tls: { cert: first.paths.cert, key: second.paths.key } }));
     expect(readConfig({ path, env: {} })).toMatchObject({
       kind: "wrong",
-      message: expect.stringMatching(/^tls: /) as string,
+      message: expect.stringMatching(/gateway\.json: tls: /) as string,
     });
     const gateway = await openGateway({ tls: first });
     const mixed = { cert: second.cert, key: first.key };
     expect(gateway.reload({ ...gateway.config, tls: mixed, users })).toMatchObject({
       changed: [],
-      refused: expect.stringMatching(/^tls: /) as string,
+      refused: expect.stringMatching(/gateway\.json: tls: /) as string,
     });
     // Nothing else was taken over either.
     expect(gateway.reload({ ...gateway.config, users }).changed).toEqual(["users"]);
