@@ -233,6 +233,14 @@ describe("palimpsest gateway", () => {
     expect((await called({ home }, "gateway", "restart")).code).toBe(2);
   });
 
+  it("has a help of its own for each action", async () => {
+    const { home } = await createWorld();
+    const help = await called({ home }, "gateway", "status", "--help");
+    expect([help.code, help.out]).toEqual([0, expect.stringContaining("\n  palimpsest gateway status [--json]\n")]);
+    expect(help.out).not.toContain("--upstream");
+    expect((await called({ home }, "gateway", "--help")).out).toContain("--upstream <url>");
+  });
+
   it("makes keys whose hash is for the config", async () => {
     const { home } = await createWorld();
     const { key, keySha256 } = JSON.parse((await called({ home }, "gateway", "key", "--json")).out) as Record<
