@@ -235,6 +235,8 @@ it("the operator sees a user's sessions by the user's name, and every command ta
     "waits for the client's next request",
   );
   expect((await called(world, "receipts", id)).code).toBe(0);
+  const resumed = await called(world, "-p", "--resume", id, "--model", "simulator", "And now?");
+  expect([resumed.code, resumed.err]).toEqual([5, expect.stringContaining("belongs to a client of the gateway")]);
   for (const name of ["eve", "../users/ada", ".."]) {
     const unknown = await called(world, "sessions", "list", "--user", name);
     expect([unknown.code, unknown.err]).toEqual([3, expect.stringContaining("It has sessions of: ada.")]);

@@ -1,4 +1,5 @@
-import type { ByteSource } from "palimpsest/internal/ports/transcripts";
+import type { ByteSource, TranscriptsDep } from "palimpsest/internal/ports/transcripts";
+import type { SessionId } from "palimpsest/internal/schema/brand";
 import type { IndexRow } from "palimpsest/internal/store/files/list-sessions";
 import { isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
 import type { Workspace } from "./workspace.ts";
@@ -24,6 +25,20 @@ export async function findSessionOwner({
   // Loaded only if it is needed: most sessions are the agent's own.
   const { gatewayWindow } = await import("./gateway/gateway-window.ts");
   return (await gatewayWindow({ env }, log.id)) === undefined ? "program" : "gateway";
+}
+
+/** `agent` if it can't be read: opening it says why. */
+export async function readSessionOwner(
+  { transcripts }: TranscriptsDep,
+  { id, env }: { readonly id: SessionId; readonly env: Readonly<Record<string, string | undefined>> },
+): Promise<SessionOwner> {
+  const source = await transcripts.openForReading(id).catch(() => undefined);
+  if (source === undefined) return "agent";
+  try {
+    return await findSessionOwner({ id, source, env });
+  } finally {
+    await source.close();
+  }
 }
 
 /** Keeps the sessions that Palimpsest's own agent can go on with. */

@@ -1,6 +1,7 @@
 import type { SessionChoice } from "../agent/agent-options.ts";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
+import { notOursFailure } from "./session-failure.ts";
 import { quoteForShell } from "../text/format.ts";
 
 interface SessionFlags {
@@ -43,6 +44,10 @@ async function findNamedSession(
   const workspace = openWorkspace(context);
   const found = await workspace.resolveLog(name);
   if (found.kind === "ours") {
+    // Before its project: there it would be refused too.
+    const { readSessionOwner } = await import("../host/session-owner.ts");
+    const sender = kind === "fork" ? "agent" : await readSessionOwner(found.deps, { id: found.id, env: context.env });
+    if (sender !== "agent") return notOursFailure(found.id, sender);
     const owner = await workspace.findLogOwner(found);
     return owner.kind === "here" ? { kind, id: found.id } : otherProjectFailure(found.id, owner.root);
   }

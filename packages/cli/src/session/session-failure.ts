@@ -88,17 +88,20 @@ export function agentFailure(opened: Exclude<OpenAgentOutcome, { kind: "agent" }
         hint: whileBusy,
       });
     case "not-ours":
-      return failure({
-        code: exitCode.refused,
-        message: `${belongsToText(opened.id, opened.owner)}: Palimpsest's own agent would add its system prompt and tools to it`,
-        hint: `Go on with it in that ${opened.owner === "gateway" ? "client" : "program"}. \`palimpsest view ${opened.id}\` shows it, and \`palimpsest --resume ${opened.id} --fork\` continues a copy.`,
-      });
+      return notOursFailure(opened.id, opened.owner);
     case "team-refused":
       return failure({ code: exitCode.refused, message: opened.message.replace(/\.$/, "") });
     case "failed":
       return failure({ code: refusalCode(opened.why), message: opened.message });
   }
 }
+
+export const notOursFailure = (id: string, owner: Exclude<SessionOwner, "agent">): Failure =>
+  failure({
+    code: exitCode.refused,
+    message: `${belongsToText(id, owner)}: Palimpsest's own agent would add its system prompt and tools to it`,
+    hint: `Go on with it in that ${owner === "gateway" ? "client" : "program"}. \`palimpsest view ${id}\` shows it, and \`palimpsest --resume ${id} --fork\` continues a copy.`,
+  });
 
 export const belongsToText = (id: string, owner: Exclude<SessionOwner, "agent">): string =>
   `session ${id} belongs to ${owner === "gateway" ? "a client of the gateway" : "a program that uses the library"}`;

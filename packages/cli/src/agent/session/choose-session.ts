@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { findSessionOwner, type SessionOwner } from "../../host/session-owner.ts";
+import { readSessionOwner } from "../../host/session-owner.ts";
 import type { ProjectStore } from "../../host/project-store.ts";
 import { openSession, type Session, type SessionDeps } from "palimpsest/internal/session/session";
-import type { TranscriptsDep } from "palimpsest/internal/ports/transcripts";
-import { type SessionId, sessionId } from "palimpsest/internal/schema/brand";
+import { sessionId } from "palimpsest/internal/schema/brand";
 import { findGitBranch } from "../../tool/working-state/place-part.ts";
 import type { AgentOptions } from "../agent-options.ts";
 import { rememberOrigin, copySession } from "./copy-session.ts";
@@ -25,7 +24,7 @@ export async function chooseSession(
   const circumstances = { cwd, version };
   const id = choice.kind === "resume" ? choice.id : sessionId(randomUUID());
   if (choice.kind === "resume") {
-    const owner = await readOwner(deps, { id, env });
+    const owner = await readSessionOwner(deps, { id, env });
     if (owner !== "agent") return { kind: "not-ours", id, owner };
   }
   if (choice.kind === "fork") {
@@ -48,19 +47,5 @@ export async function chooseSession(
     case "busy":
     case "failed":
       return opened;
-  }
-}
-
-async function readOwner(
-  { transcripts }: TranscriptsDep,
-  { id, env }: { readonly id: SessionId } & Pick<AgentOptions, "env">,
-): Promise<SessionOwner> {
-  // If it can't be read, opening it says why.
-  const source = await transcripts.openForReading(id).catch(() => undefined);
-  if (source === undefined) return "agent";
-  try {
-    return await findSessionOwner({ id, source, env });
-  } finally {
-    await source.close();
   }
 }
