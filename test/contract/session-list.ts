@@ -18,6 +18,9 @@ const two = sessionId("22222222-2222-4222-8222-222222222222");
 const prompt = (text: string, timestamp: string) =>
   `${JSON.stringify({ type: "user", cwd: "/p", timestamp, message: { role: "user", content: text } })}\n`;
 
+const answer = (timestamp: string) =>
+  `${JSON.stringify({ type: "assistant", cwd: "/p", timestamp, message: { role: "assistant", content: [] } })}\n`;
+
 /** The rules of the port, for every store alike. */
 export function sessionListContract({ name, make }: SessionListUnderTest): void {
   const seeded = (content: string | Uint8Array) => make(new Map([[one, Buffer.from(content)]]));
@@ -25,7 +28,7 @@ export function sessionListContract({ name, make }: SessionListUnderTest): void 
   describe(`the list of sessions in ${name}`, () => {
     it("names the newest session first, with its first prompt and its count of messages", async () => {
       const older = prompt("older", "2026-01-01T00:00:00.000Z");
-      const newer = prompt("newer", "2026-01-02T00:00:00.000Z") + prompt("again", "2026-01-03T00:00:00.000Z");
+      const newer = prompt("newer", "2026-01-02T00:00:00.000Z") + answer("2026-01-03T00:00:00.000Z");
       const { sessions } = await make(
         new Map([
           [one, Buffer.from(older)],
@@ -60,7 +63,7 @@ export function sessionListContract({ name, make }: SessionListUnderTest): void 
       const { sessions, transcripts } = await seeded(prompt("first", "2026-01-01T00:00:00.000Z"));
       await sessions.list();
       const writer = openWriter(await transcripts.openForWriting(one));
-      await writer.append([prompt("second", "2026-02-01T00:00:00.000Z").trimEnd()]);
+      await writer.append([answer("2026-02-01T00:00:00.000Z").trimEnd()]);
       expect(await sessions.list()).toMatchObject([
         { firstPrompt: "first", messageCount: 2, modified: "2026-02-01T00:00:00.000Z" },
       ]);
@@ -100,7 +103,8 @@ export function sessionListContract({ name, make }: SessionListUnderTest): void 
 
     it("counts the messages of a long session only where all are asked for", async () => {
       const messages = 400;
-      const long = prompt("x".repeat(1000), "2026-01-01T00:00:00.000Z").repeat(messages);
+      const at = "2026-01-01T00:00:00.000Z";
+      const long = (prompt("x".repeat(1000), at) + answer(at)).repeat(messages / 2);
       const { sessions } = await seeded(long);
       expect((await sessions.list())[0]?.messageCount).toBeUndefined();
       expect((await sessions.list("all"))[0]?.messageCount).toBe(messages);

@@ -76,7 +76,7 @@ describe("a session is deleted with all that belongs to it alone", () => {
       await world.call("sessions", "delete", gone, "--yes", "--json"),
     );
     expect(said).toMatchObject({
-      deleted: [{ session: gone, title: secret, messages: 4, derived: [] }],
+      deleted: [{ session: gone, title: secret, messages: 3, derived: [] }],
       unfinished: [],
       blobsLeft: null,
     });

@@ -109,7 +109,7 @@ describe("palimpsest replay", () => {
   });
 
   it("takes a session by its id, or the beginning of one", async () => {
-    const { call, callWith } = await replayWorld();
+    const { call, callWith, home } = await replayWorld();
     const imported = json<{ imported: readonly { session: string }[] }>(
       await callWith({}, "sessions", "import", "all/short.jsonl", "--json"),
     );
@@ -119,6 +119,15 @@ describe("palimpsest replay", () => {
       expect(rows).toMatchObject([{ rounds: 6, policy: "never" }]);
       expect(rows[0]?.file).toContain(id);
     }
+
+    // One of the gateway's has the window that the gateway gave it.
+    mkdirSync(join(home, "gateway"), { recursive: true });
+    writeFileSync(
+      join(home, "gateway", "conversations.jsonl"),
+      `${JSON.stringify({ id, scope: "s", tools: "", user: "local", windowTokens: 30_000 })}\n`,
+    );
+    expect(json(await call(id, "--policy", "never", "--json"))).toMatchObject([{ window: 30_000 }]);
+    expect(json(await call(id, "--policy", "never", "--window=100k", "--json"))).toMatchObject([{ window: 100_000 }]);
   });
 
   it("keeps what it did: a second run says the same and replays nothing, unless it is to begin afresh", async () => {

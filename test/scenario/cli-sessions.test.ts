@@ -67,10 +67,24 @@ describe("palimpsest sessions list of a long session", () => {
   it("counts its messages", async () => {
     const long = await newWorld();
     await sessionWith(long.deps, "long-one", async (session) => {
-      for (let at = 0; at < 10; at += 1) await append(session, user(`${at} ${"word ".repeat(10_000)}`));
+      for (let at = 0; at < 10; at += 1)
+        await append(session, user(`${at} ${"word ".repeat(10_000)}`), reply(`m${at}`, text("Yes.")));
     });
     const { out } = await long.call("sessions", "list", "--all");
-    expect(out).toMatch(/^long-one .* 10 /m);
+    expect(out).toMatch(/^long-one .* 20 /m);
+  });
+
+  it("counts a reply of several entries once, as show does", async () => {
+    const { deps, call: run } = await newWorld();
+    await sessionWith(deps, "replies", async (session) => {
+      await append(session, user("Go."), reply("m1", text("First.")), reply("m1", call("t1"), call("t2")));
+      await append(session, result("t1", "one"), result("t2", "two"), reply("m2", text("Done.")));
+    });
+    expect((await run("sessions", "list", "--all")).out).toMatch(/^replies .* 4 /m);
+    const { out } = await run("sessions", "show", "replies");
+    expect(out).toMatch(/^log +4 messages, /m);
+    expect(out).toMatch(/^view +4 messages, /m);
+    expect(out).toMatch(/^state +waits for the user$/m);
   });
 });
 

@@ -233,6 +233,14 @@ describe("palimpsest gateway", () => {
     expect((await called({ home }, "gateway", "restart")).code).toBe(2);
   });
 
+  it("has a help of its own for each action", async () => {
+    const { home } = await createWorld();
+    const help = await called({ home }, "gateway", "status", "--help");
+    expect([help.code, help.out]).toEqual([0, expect.stringContaining("\n  palimpsest gateway status [--json]\n")]);
+    expect(help.out).not.toContain("--upstream");
+    expect((await called({ home }, "gateway", "--help")).out).toContain("--upstream <url>");
+  });
+
   it("makes keys whose hash is for the config", async () => {
     const { home } = await createWorld();
     const { key, keySha256 } = JSON.parse((await called({ home }, "gateway", "key", "--json")).out) as Record<
@@ -369,6 +377,15 @@ describe("palimpsest run", () => {
     expect([empty.code, empty.err]).toEqual([3, expect.stringContaining("pi can't be started")]);
     // No gateway was started for it.
     expect((await called(world, "gateway", "status")).code).toBe(3);
+
+    await world.addProgram("pi", "exit 0");
+    await writeFile(join(world.home, "gateway.json"), '{ "port": 0,\n "context": { "recall": 1 } }');
+    const [alone, through] = [await called(world, "gateway"), await called(world, "run", "pi")];
+    expect([alone.code, alone.err]).toEqual([
+      5,
+      expect.stringContaining("gateway.json: context.recall: expected one of"),
+    ]);
+    expect([through.code, through.err]).toEqual([5, expect.stringContaining("context.recall: expected one of")]);
   });
 
   it("says which key a client needs, if the gateway has users and the client has none of their keys", async () => {

@@ -148,7 +148,8 @@ describe("the gateway's own pages", () => {
     expect(text).not.toContain(config.upstream.anthropic);
     expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({
       requests: 3,
-      gatewayErrors: 1,
+      refused: 1,
+      gatewayErrors: 0,
     });
     expect((await get("/palimpsest/metrics", "plk_ada")).status).toBe(401);
   });
@@ -161,6 +162,32 @@ describe("the gateway's own pages", () => {
     expect(html).toContain('name="viewport"');
     expect(html).toContain("prefers-color-scheme: dark");
     expect(html.match(/https?:\/\//g)).toBeNull();
+  });
+});
+
+describe("a request without a key", () => {
+  const message = async (sent: Response) => {
+    const { error } = (await sent.json()) as { readonly error: { readonly type: string; readonly message: string } };
+    return [sent.status, sent.headers.get("x-palimpsest-error"), error.type, error.message];
+  };
+
+  it("that the upstream refuses is told where a key can be set", async () => {
+    const { post, get } = await openGateway();
+    expect(await message(await post({}))).toEqual([
+      401,
+      "unknown-key",
+      "authentication_error",
+      "The request has no API key, and the upstream needs one. Set ANTHROPIC_API_KEY for the client: the gateway passes its key on.",
+    ]);
+    expect(await (await get("/palimpsest/status.json", secret)).json()).toMatchObject({ refused: 1, gatewayErrors: 0 });
+    expect((await post({ "x-api-key": "k" })).status).toBe(200);
+  });
+
+  it("of a user is told that the operator can set it", async () => {
+    const { post } = await openGateway({ users: users.map((user) => ({ ...user, upstreamKeys: {} })) });
+    const [, , , said] = await message(await post({ "x-api-key": "plk_ada" }));
+    expect(said).toContain("The gateway has no API key of ada for this upstream. The operator sets it");
+    expect((await post({ "x-palimpsest-key": "plk_ada", "x-api-key": "sk" })).status).toBe(200);
   });
 });
 
@@ -311,7 +338,7 @@ describe("with TLS", () => {
     await writeFile(path, JSON.stringify({ tls: { cert: first.paths.cert, key: second.paths.key } }));
     expect(readConfig({ path, env: {} })).toMatchObject({
       kind: "wrong",
-      message: expect.stringMatching(/^tls: /) as string,
+      message: expect.stringMatching(/gateway\.json: tls: /) as string,
     });
     const gateway = await openGateway({ tls: first });
     const mixed = { cert: second.cert, key: first.key };

@@ -7,6 +7,7 @@ import { type GatewayConfig, readConfig } from "@palimpsest/gateway/internal/ope
 import type { GatewayEvent } from "@palimpsest/gateway/internal/operate/gateway-event";
 import { hashKey } from "@palimpsest/gateway/internal/operate/users";
 import { isObject, type JsonObject, listField, parseJson } from "palimpsest/internal/schema/json";
+import { called } from "./support/called.ts";
 import { afterEach, describe, expect, it } from "vitest";
 
 const closers: (() => Promise<void> | void)[] = [];
@@ -216,6 +217,30 @@ describe("a limit of spend", () => {
     const charged = [...events, ...priced.events].filter(({ kind }) => kind === "reply-cost");
     expect(charged).toMatchObject([{ model: "gpt-5-mini" }, { model: "gpt-9" }]);
   });
+});
+
+it("the operator sees a user's sessions by the user's name, and every command takes their ids", async () => {
+  const { home, ask } = await openWorld();
+  expect(await ask("plk_ada", [user("The code word is heliotrope.")])).toBe(200);
+  const world = { home, cwd: home };
+  const rows = async (...args: readonly string[]) =>
+    JSON.parse((await called(world, "sessions", "list", "--json", ...args)).out) as { readonly sessionId: string }[];
+  expect(await rows("--all")).toEqual([]);
+  const [listed, ...others] = await rows("--user", "ada");
+  expect(others).toEqual([]);
+  const id = listed?.sessionId ?? "";
+  expect((await called(world, "sessions", "list", "--user", "ada")).out).toContain(id.slice(0, 8));
+  expect((await called(world, "view", id)).out).toContain("heliotrope");
+  expect((await called(world, "sessions", "show", id.slice(0, 8))).out).toContain(
+    "waits for the client's next request",
+  );
+  expect((await called(world, "receipts", id)).code).toBe(0);
+  const resumed = await called(world, "-p", "--resume", id, "--model", "simulator", "And now?");
+  expect([resumed.code, resumed.err]).toEqual([5, expect.stringContaining("belongs to a client of the gateway")]);
+  for (const name of ["eve", "../users/ada", ".."]) {
+    const unknown = await called(world, "sessions", "list", "--user", name);
+    expect([unknown.code, unknown.err]).toEqual([3, expect.stringContaining("It has sessions of: ada.")]);
+  }
 });
 
 it("what is told of a failure names no project and no folder", async () => {

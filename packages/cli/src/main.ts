@@ -47,7 +47,9 @@ async function dispatch(context: Omit<CommandContext, "called">, argv: readonly 
   if (isBare && itself !== undefined && (await hasInput(context.stdin)))
     return runCommand({ command: await loadCommand(itself), context: { ...context, called }, argv: flags });
   if (isBare || asksForHelp(flags) || asksForHelp(beforeDashes(rest))) {
-    await context.out.write(helpText({ command, called, style: context.out.style }));
+    const named = command.kind === "action" ? command.actions.find(({ name }) => rest.includes(name)) : undefined;
+    const subject = named === undefined ? { command, called } : { command: named, called: `${called} ${named.name}` };
+    await context.out.write(helpText({ ...subject, style: context.out.style }));
     return exitCode.fine;
   }
   if (flags.includes("--version") || flags.includes("-v")) {

@@ -14,6 +14,7 @@ import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-set
 import type { Problem } from "palimpsest/internal/settings/problem";
 import type { AgentMail } from "../team/agent-mail.ts";
 import type { FoundDefinitions } from "./agents/find-definitions.ts";
+import type { SessionOwner } from "../host/session-owner.ts";
 import type { TeamRefusal } from "../team/team-membership.ts";
 import type { AgentDream } from "./memory/open-session-dream.ts";
 import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
@@ -94,6 +95,8 @@ export type OpenAgentOutcome =
   /** Settings may hold a deny rule that can't be read: nothing runs until the user has looked. */
   | { readonly kind: "unreadable-deny-rules"; readonly problems: readonly Problem[] }
   | { readonly kind: "missing"; readonly id: SessionId }
+  /** To open it would put the agent's system prompt and tools into another program's conversation. */
+  | { readonly kind: "not-ours"; readonly id: SessionId; readonly owner: Exclude<SessionOwner, "agent"> }
   | TeamRefusal
   | { readonly kind: "busy"; readonly holder: string }
   | WriteFailure;

@@ -2,6 +2,7 @@ import type { AgentOptions } from "../agent/agent-options.ts";
 import type { Agent, OpenAgentOutcome } from "../agent/agent.ts";
 import { openAgent } from "../agent/open-agent.ts";
 import { pendingTrust } from "../agent/pending-trust.ts";
+import { listAgentSessions } from "../host/session-owner.ts";
 import { openWorkspace, type Workspace } from "../host/workspace.ts";
 import type { ProjectStore } from "../host/project-store.ts";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
@@ -109,7 +110,7 @@ export async function openChatHost(input: ChatHostInput): Promise<ChatHost | Wri
     past: (agent) => readPastEntries(deps, agent),
     keptPath: (of) => inputPath({ deps, folder, inputFrom }, of),
     leftInput: (current) => findAbandonedInput({ ...deps, folder, current }),
-    sessions: async () => sessionChoices({ sessions: await workspace.list("project"), nowMillis: Date.now() }),
+    sessions: async () => sessionChoices({ sessions: await listAgentSessions(workspace), nowMillis: Date.now() }),
     trust: {
       pending: () => pendingTrust({ workspace }),
       decide: (as) => workspace.decideTrust(as),

@@ -55,7 +55,7 @@ const options = {
     shown: "text|json|stream-json",
     summary: "with -p: what stdout holds (default text)",
   },
-  continue: { type: "boolean", short: "c", summary: "continue the project's newest session" },
+  continue: { type: "boolean", short: "c", summary: "continue the agent's newest session of the project" },
   resume: {
     type: "string",
     short: "r",

@@ -4,12 +4,11 @@ import type { ContextReport } from "palimpsest/internal/tokens/context-report";
 import { LogView } from "palimpsest/internal/context/log-view";
 import { windowOptions, serverOption } from "../program/setting-options.ts";
 import { command } from "../program/command.ts";
-import { type ContextLook, contextText } from "../text/context-text.ts";
+import { contextText, settingsLook } from "../text/context-text.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { formatNumber } from "../text/format.ts";
 import type { CounterOutcome, TokenCounter } from "palimpsest/internal/ports/model-port";
 import type { Tokens } from "palimpsest/internal/schema/brand";
-import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import { translationText, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { settingsForLog } from "../session/settings-for-log.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
@@ -59,7 +58,7 @@ export const contextCommand = command({
       } else {
         const { style, columns = 80 } = context.out;
         await context.err.write(translationText(log));
-        await context.out.write(contextText(report, { style, columns, model, ...windowLook(resolved) }));
+        await context.out.write(contextText(report, { style, columns, model, ...settingsLook(resolved) }));
         if (exact !== undefined) {
           await context.out.write(`\nthe messages alone, by ${exact.counter}: ${formatNumber(exact.tokens)} tokens\n`);
         }
@@ -107,11 +106,6 @@ async function exactCount({
   const tokens = await counter.count(fold.messages.flatMap((message) => message.content));
   return { kind: "exact", counter: counter.name, tokens };
 }
-
-const windowLook = ({ window }: ResolvedSettings): Pick<ContextLook, "windowSource" | "windowFrom"> => ({
-  windowSource: window.source,
-  windowFrom: window.from,
-});
 
 function asJson({ size, doubtedUsage, ...report }: ContextReport): object {
   return {

@@ -6,6 +6,33 @@ import { stopGateway } from "../gateway/stop-gateway.ts";
 import { command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode, usageError } from "../program/failure.ts";
 
+const statusCommand = command({
+  name: "status",
+  summary: "show the running gateway: conversations, savings, edits, the upstream's state, and the link to its page",
+  json: "the whole status",
+  details: [
+    "Counts are since the gateway was started; only today's spending is since midnight UTC. docs/gateway.md explains the figures.",
+    "The link contains the gateway's secret: whoever has it sees everything.",
+  ],
+  run: (context, { format }) => showStatus(context, format),
+});
+
+const stopCommand = command({
+  name: "stop",
+  summary: "stop the running gateway, after its running replies",
+  run: (context) => stopGateway(context),
+});
+
+const keyCommand = command({
+  name: "key",
+  summary: "create a key for a user, and its hash for the config",
+  json: "`key` and `keySha256`",
+  details: ["Only the hash is stored, by you in the config: a lost key has to be replaced."],
+  run: (context, { format }) => printKey(context, format),
+});
+
+const actions = [statusCommand, stopCommand, keyCommand];
+
 export const gatewayCommand = command({
   name: "gateway",
   summary: "run a proxy between an existing agent and its model; point the agent's base URL at it",
@@ -43,18 +70,19 @@ export const gatewayCommand = command({
   json: "with status: the whole status; with key: `key` and `keySha256`",
   details: [
     "The first line on stdout is the base URL for clients. Ctrl-C stops it: it accepts no more requests and waits for running replies; a second Ctrl-C stops it at once. The config is reloaded when the file changes or on SIGHUP.",
+    "`palimpsest gateway status --help` explains an action.",
     "`palimpsest run claude` starts a client through it, and the gateway too if none is running.",
     "Without users in the config, only this machine can reach it, and the clients' own keys go upstream.",
   ],
+  actions,
   run: async (context, { operands: { action }, options, format }) => {
     if (action === undefined) return runGateway(context, options);
     const wrong = (["port", "host", "config"] as const).find((name) => options[name] !== undefined);
     if (wrong !== undefined || options.upstream.length > 0 || options.insecure)
       return usageError(`\`gateway ${action}\` takes no server options`, "Leave them out.");
-    if (action === "status") return showStatus(context, format);
-    if (action === "stop") return stopGateway(context);
-    if (action === "key") return printKey(context, format);
-    return usageError(`unknown action ${action}`, "Actions: status, stop, key.");
+    const named = actions.find(({ name }) => name === action);
+    if (named === undefined) return usageError(`unknown action ${action}`, "Actions: status, stop, key.");
+    return named.run({ ...context, called: `${context.called} ${action}` }, format === "json" ? ["--json"] : []);
   },
 });
 

@@ -1,10 +1,12 @@
-import { resolve } from "node:path";
+import { basename, join, resolve, sep } from "node:path";
 import { needTable } from "palimpsest/internal/cache/need-table.data";
 import { findPolicy } from "palimpsest/internal/policy/policy-catalogue";
 import { cacheNames, compactionNames, priceNames, refetchNames } from "@palimpsest/lab/internal/replay-outcome";
-import { command, type Outcome } from "../program/command.ts";
+import { homeFolder } from "palimpsest/internal/store/files/project";
+import { gatewayWindow } from "../host/gateway/gateway-window.ts";
+import { command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode } from "../program/failure.ts";
-import { type JobOptions, createFileJob, rulesHash, prepareOutcomesFolder } from "../replay/file-job.ts";
+import { type FileJob, type JobOptions, createFileJob, rulesHash, prepareOutcomesFolder } from "../replay/file-job.ts";
 import { roundsMinDefault } from "../replay/limits.ts";
 import { parseReplayOptions, knownPolicies, policiesText } from "../replay/replay-options.ts";
 import { replayVersion } from "@palimpsest/lab/internal/limits";
@@ -32,7 +34,11 @@ export const replayCommand = command({
       shown: priceNames.join("|"),
       summary: "lifetime of the cache; several separated by commas (default 5m)",
     },
-    window: { type: "string", shown: "n|none", summary: "tokens of the model's window: 200k, 1M (default 200k)" },
+    window: {
+      type: "string",
+      shown: "n|none",
+      summary: "tokens of the model's window: 200k, 1M (default 200k; for a session of the gateway, its window there)",
+    },
     refetch: {
       type: "string",
       shown: refetchNames.join("|"),
@@ -86,7 +92,11 @@ export const replayCommand = command({
     const folders = { keptFolder: await prepareOutcomesFolder(context.env, Date.now()), traceFolder };
     const rules = rulesHash({ policies: chosen.policies.flatMap((name) => findPolicy(name) ?? []), needTable });
     const jobOptions: JobOptions = { ...chosen, ...folders, rules, version: `${readOwnVersion()} ${replayVersion}` };
-    const jobs = found.files.map((file) => createFileJob(file, jobOptions));
+    const jobs: FileJob[] = [];
+    for (const file of found.files) {
+      const windowTokens = chosen.windowTokens ?? (await gatewayWindow(context, ownSession(context, file.path)));
+      jobs.push(createFileJob(file, { ...jobOptions, windowTokens }));
+    }
     const threadsMax = Math.min(chosen.jobs, jobs.length);
     const stop = stopSignal();
     const done = await runJobs(
@@ -106,6 +116,10 @@ export const replayCommand = command({
     return isComplete ? exitCode.fine : exitCode.negative;
   },
 });
+
+/** The id of one of our own sessions, which may be one of the gateway's. */
+const ownSession = ({ env }: CommandContext, path: string): string | undefined =>
+  path.startsWith(join(homeFolder(env), "projects") + sep) ? basename(path, ".jsonl") : undefined;
 
 /** With this file's own extension: the sources run as they are, the published package as JavaScript. */
 const workerModule = new URL(`../replay/worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);

@@ -13,7 +13,7 @@ import { sessionOperand } from "../program/parse-arguments.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
 import { branchPointText, undoReportText } from "../text/receipt-text.ts";
 import { sessionFailure } from "../session/session-failure.ts";
-import { gatewayWindow } from "../session/settings-for-log.ts";
+import { gatewayWindow } from "../host/gateway/gateway-window.ts";
 
 export const undoCommand = command({
   name: "undo",

@@ -7,16 +7,16 @@ import type { EntryId, SessionId } from "palimpsest/internal/schema/brand";
 import type { CompactionRange } from "palimpsest/internal/schema/compaction-cause";
 import { field, isObject, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
 import type { FlagInput } from "../settings/flag-values.ts";
+import { findSessionOwner } from "../host/session-owner.ts";
 import { openNet } from "../tool/web/get-page.ts";
 import type { Fold } from "palimpsest/internal/transcript/fold";
-import { agentFailure } from "../session/session-failure.ts";
+import { agentFailure, belongsToText } from "../session/session-failure.ts";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { findEntry } from "../session/find-pin.ts";
 import { joinLines, type Answerer } from "../text/format.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
-import { gatewayWindow } from "../session/settings-for-log.ts";
 import { readOwnVersion } from "../program/read-own-version.ts";
 
 interface OpenToCompactInput {
@@ -50,7 +50,7 @@ export async function openToCompact(
     const counted = await openCounted(log, log);
     const wrong = wrongFileFailure(log, counted);
     if (wrong !== undefined) return wrong;
-    const refused = await refuseClientSession(context, log, counted.fold);
+    const refused = await refuseClientSession(context, log);
     if (refused !== undefined) return refused;
     const part = findPart(counted.fold, request);
     if (part.kind === "failure") return part;
@@ -66,28 +66,20 @@ export async function openToCompact(
   }
 }
 
-/**
- * The gateway and programs send their sessions with a system prompt and tools of their own. To open one as an agent would
- * add the agent's to it, and settle calls whose results the client is still to send.
- */
-async function refuseClientSession(context: CommandContext, log: NamedLog, fold: Fold): Promise<Failure | undefined> {
+async function refuseClientSession({ env }: CommandContext, log: NamedLog): Promise<Failure | undefined> {
   const id = log.session?.id;
-  if (id === undefined) return undefined;
-  const isOfGateway = (await gatewayWindow(context, id)) !== undefined;
-  if (!isOfGateway && (await readNewestLine(log, fold))?.["version"] !== libraryVersion) return undefined;
+  const owner = id === undefined ? "agent" : await findSessionOwner({ id, source: log.source, env });
+  if (id === undefined || owner === "agent") return undefined;
   return failure({
     code: exitCode.refused,
-    message: `session ${id} belongs to ${isOfGateway ? "a client of the gateway" : "a program that uses the library"}: this command would add the system prompt and the tools of Palimpsest's own agent to it`,
+    message: `${belongsToText(id, owner)}: this command would add the system prompt and the tools of Palimpsest's own agent to it`,
     hint: `${
-      isOfGateway
+      owner === "gateway"
         ? "The gateway clears and compacts it itself; a smaller `context.contextTokens` in gateway.json makes it do so earlier."
         : "The program's context clears and compacts it itself."
     } \`palimpsest undo\` and \`palimpsest pin\` work.`,
   });
 }
-
-/** What `openContext` records as the version with each of its messages. */
-const libraryVersion = "library";
 
 /** Its log was read a moment ago: what is missing is the way from here to its project. */
 const inOtherProject = (id: SessionId): Failure =>

@@ -58,13 +58,16 @@ async function findOrStart(
     // Another gateway may have the lock but not have announced its address yet.
     else if (Date.now() - seenAt > goneMs) break;
   }
-  const said = (await readFile(messages, "utf8").catch(() => "")).trim().split("\n");
+  const [message = "", hint] = (await readFile(messages, "utf8").catch(() => "")).trim().split("\n");
   return failure({
-    code: exitCode.machine,
-    message: `the gateway did not start: ${said[0]?.replace(/^palimpsest: /, "") ?? ""}`,
-    hint: `Its messages are in ${messages}.`,
+    // As if it had been started by hand.
+    code: passedCodes.find((code) => code === child?.exitCode) ?? exitCode.machine,
+    message: `the gateway did not start: ${message.replace(/^palimpsest: /, "")}`,
+    hint: `${hint === undefined ? "" : `${hint.trim()} `}Its messages are in ${messages}.`,
   });
 }
+
+const passedCodes = [exitCode.usage, exitCode.notFound, exitCode.busy, exitCode.refused] as const;
 
 async function startGateway(
   { env }: CommandContext,

@@ -1,4 +1,9 @@
-import { formatDollars, formatShare, type GatewayStatus } from "@palimpsest/gateway/internal/operate/status";
+import {
+  describeHealth,
+  formatDollars,
+  formatShare,
+  type GatewayStatus,
+} from "@palimpsest/gateway/internal/operate/status";
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import { z } from "zod";
 import type { CommandContext, Outcome } from "../program/command.ts";
@@ -51,6 +56,9 @@ const statusForm = z.looseObject({
   running: z.number(),
   requests: z.number(),
   gatewayErrors: z.number(),
+  // Absent in the status of an older gateway.
+  refused: z.number().default(0),
+  unanswered: z.number().default(0),
   failedOpen: z.number(),
   upstream: z.array(
     z.object({
@@ -77,8 +85,10 @@ const statusForm = z.looseObject({
 }) satisfies z.ZodType<GatewayStatus>;
 
 function renderStatus(status: GatewayStatus, { url, page }: { readonly url: string; readonly page: string }): string {
-  const { requests, running, gatewayErrors, failedOpen, conversations } = status;
+  const { requests, running, refused, unanswered, gatewayErrors, failedOpen, conversations } = status;
   const problems = [
+    ...(refused === 0 ? [] : [`${formatNumber(refused)} refused`]),
+    ...(unanswered === 0 ? [] : [`${formatNumber(unanswered)} without a reply of the upstream`]),
     ...(gatewayErrors === 0 ? [] : [quantity(gatewayErrors, "gateway error")]),
     ...(failedOpen === 0 ? [] : [`${quantity(failedOpen, "request")} forwarded unchanged after a gateway error`]),
   ];
@@ -86,10 +96,7 @@ function renderStatus(status: GatewayStatus, { url, page }: { readonly url: stri
     url,
     `since its start, ${formatSince(status)}: ${[quantity(requests, "request"), `${formatNumber(running)} running`, ...problems].join(", ")}`,
     status.summary,
-    ...status.upstream.map(
-      ({ api, address, health, lastStatus, lastFailure }) =>
-        `${api}: ${health === "unknown" ? "not used yet" : health}${describeLast(lastFailure ?? lastStatus)}  ${address}`,
-    ),
+    ...status.upstream.map((one) => `${one.api}: ${describeHealth(one)}  ${one.address}`),
     ...status.spendToday.filter(({ usd }) => usd !== 0).map((spend) => describeSpend(spend)),
     ...(conversations.length === 0 ? [] : ["", table(columns, conversations.slice(0, rowsShown).map(toCells))]),
     `Page: ${page}`,
@@ -126,5 +133,3 @@ const toCells = (row: GatewayStatus["conversations"][number]): readonly string[]
   formatDollars(row.savedUsd),
   row.project ?? "-",
 ];
-
-const describeLast = (last: string | number | undefined): string => (last === undefined ? "" : ` (${last})`);

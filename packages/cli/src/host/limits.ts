@@ -9,3 +9,8 @@ export const recallIdleMs = millis(5_000);
 export const recallIntervalMs = millis(5 * 60_000);
 /** Memory of the thread: a log that needs more ends it, and not the chat. */
 export const recallThreadHeapMb = 1_024;
+
+/** Read first from the end of a transcript to find its newest message; most are shorter. */
+export const ownerTailBytes = 16 * 2 ** 10;
+/** And at most: a message with the largest images that a provider takes is shorter. */
+export const ownerTailBytesMax = 64 * 2 ** 20;

@@ -52,6 +52,7 @@ import { homeFolder, findProject, locateProject } from "palimpsest/internal/stor
 import { homeMailFolder } from "palimpsest/internal/store/files/store";
 import { workRoot } from "palimpsest/internal/store/files/project-place";
 import { type FileProjectStore, openProjectStore, type ProjectStore, sha256, sha256Hex } from "./project-store.ts";
+import { findUserSessions, listUserFolders } from "./gateway/user-sessions.ts";
 import { createSecretScanner } from "./secret-scanner.ts";
 import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
 import { isSessionName } from "palimpsest/internal/store/is-session-name";
@@ -101,6 +102,8 @@ export interface Workspace {
   agentLogs(path: string): Promise<readonly AgentLog[]>;
   /** Newest first: the sessions of every project, or of the one that `cwd` belongs to. */
   list(scope: "project" | "all", counting?: MessageCountMode): Promise<readonly IndexRow[]>;
+  /** Newest first: the sessions of one of the gateway's users. */
+  listOfUser(user: string, counting?: MessageCountMode): Promise<readonly IndexRow[]>;
   /** All settings that apply in `cwd` and the numbers derived from them, each with its source. */
   settings(request?: SettingsRequest): Promise<ProjectSettings>;
   /** The settings while a session runs. The caller closes the watch. */
@@ -212,12 +215,9 @@ export function openWorkspace(options: WorkspaceOptions): Workspace {
     resolveLog: (name) => resolveLog({ home, cwd: options.cwd, depsFor }, name),
     findLogOwner: ({ path }) => findLogOwner({ home, cwd: options.cwd }, path),
     agentLogs: openAgentLogs,
-    list: async (scope, counting) => {
-      const lists: (readonly IndexRow[])[] = [];
-      // One after the other: each list opens several transcripts at once, and the number of open files is limited.
-      for (const { sessions } of await stores(scope)) lists.push(await sessions.list(counting));
-      return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
-    },
+    list: async (scope, counting) => listNewestFirst(await stores(scope), counting),
+    listOfUser: async (user, counting) =>
+      listNewestFirst(await Promise.all((await listUserFolders(home, user)).map(depsFor)), counting),
     settings: async ({ flags = [], server, ...knowledge } = {}) =>
       readProjectSettings({ ...(await place()), flags, now, server }, knowledge),
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
@@ -285,6 +285,16 @@ async function replaceUserFile(path: string, text: string): Promise<WriteFailure
   }
 }
 
+async function listNewestFirst(
+  stores: readonly ProjectStore[],
+  counting: MessageCountMode | undefined,
+): Promise<readonly IndexRow[]> {
+  const lists: (readonly IndexRow[])[] = [];
+  // One after the other: each list opens several transcripts at once, and the number of open files is limited.
+  for (const { sessions } of stores) lists.push(await sessions.list(counting));
+  return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
+}
+
 interface ResolveLogInput {
   readonly home: string;
   readonly cwd: string;
@@ -309,11 +319,23 @@ async function resolveLog(where: ResolveLogInput, name: string): Promise<Resolve
     case "ambiguous":
       return { kind: "ambiguous", candidates: found.candidates.map(({ id }) => id) };
     case "missing":
-      return file;
+      return (await resolveUserLog(where, name)) ?? file;
   }
 }
 
-async function openOwnLog(where: ResolveLogInput, { id, project }: FoundSession): Promise<ResolvedLog> {
+/** A session of one of the gateway's users; undefined if there is none. */
+async function resolveUserLog(where: ResolveLogInput, name: string): Promise<ResolvedLog | undefined> {
+  const [found, ...others] = await findUserSessions(where.home, name);
+  if (found === undefined) return undefined;
+  if (others.length > 0) return { kind: "ambiguous", candidates: [found, ...others].map(({ id }) => id) };
+  return openOwnLog(where, { id: found.id, project: found });
+}
+
+interface OwnLogPlace extends Pick<FoundSession, "id"> {
+  readonly project: Pick<FoundSession["project"], "folder">;
+}
+
+async function openOwnLog(where: ResolveLogInput, { id, project }: OwnLogPlace): Promise<ResolvedLog> {
   const path = join(project.folder, `${id}.jsonl`);
   const opened = await openOwnFileSource(path);
   if (opened.kind === "unreadable" && opened.code === "EISDIR") return { kind: "not-a-file", path };

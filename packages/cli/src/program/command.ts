@@ -50,6 +50,8 @@ export interface CommandAction extends Syntax {
   readonly summary: string;
   /** Paragraphs for its help, below the options. */
   readonly details: readonly string[];
+  /** What it does if its first operand names one of them, each with a help of its own. */
+  readonly actions: readonly CommandAction[];
   run(context: CommandContext, argv: readonly string[]): Promise<Outcome>;
 }
 
@@ -63,6 +65,7 @@ interface CommandDefinition<Of extends Operands, Op extends Options> {
   /** Present if the command has `--json`: what the one object on stdout holds. */
   readonly json?: string;
   readonly details?: readonly string[];
+  readonly actions?: readonly CommandAction[];
   /** What to say about an option that is not known. */
   readonly unknownOptionHint?: string;
   /** Returns expected failures; throws only for a bug or an error of the machine. */
@@ -72,13 +75,14 @@ interface CommandDefinition<Of extends Operands, Op extends Options> {
 export function command<const Of extends Operands = {}, const Op extends Options = {}>(
   definition: CommandDefinition<Of, Op>,
 ): CommandAction {
-  const { name, summary, operands, options, json, details = [], unknownOptionHint } = definition;
+  const { name, summary, operands, options, json, details = [], actions = [], unknownOptionHint } = definition;
   const syntax = { operands: operands ?? {}, options: options ?? {}, json, unknownOptionHint };
   return {
     kind: "action",
     name,
     summary,
     details,
+    actions,
     ...syntax,
     run: async (context, argv) => {
       const parsed = parseArguments<Of, Op>({ syntax, argv, called: context.called });

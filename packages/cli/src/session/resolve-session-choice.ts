@@ -1,7 +1,7 @@
 import type { SessionChoice } from "../agent/agent-options.ts";
-import { sessionId } from "palimpsest/internal/schema/brand";
 import type { CommandContext } from "../program/command.ts";
 import { exitCode, failure, type Failure, usageError } from "../program/failure.ts";
+import { notOursFailure } from "./session-failure.ts";
 import { quoteForShell } from "../text/format.ts";
 
 interface SessionFlags {
@@ -44,6 +44,10 @@ async function findNamedSession(
   const workspace = openWorkspace(context);
   const found = await workspace.resolveLog(name);
   if (found.kind === "ours") {
+    // Before its project: there it would be refused too.
+    const { readSessionOwner } = await import("../host/session-owner.ts");
+    const sender = kind === "fork" ? "agent" : await readSessionOwner(found.deps, { id: found.id, env: context.env });
+    if (sender !== "agent") return notOursFailure(found.id, sender);
     const owner = await workspace.findLogOwner(found);
     return owner.kind === "here" ? { kind, id: found.id } : otherProjectFailure(found.id, owner.root);
   }
@@ -83,14 +87,17 @@ async function findNewestSession(
   { kind, leftInput }: NewestSession,
 ): Promise<SessionChoice | Failure> {
   const { openWorkspace } = await import("../host/workspace.ts");
+  const { keepAgentSessions } = await import("../host/session-owner.ts");
+  const workspace = openWorkspace(context);
   // A session without a message, because a hook stopped it, is not worth resuming.
-  const found = (await openWorkspace(context).list("project")).find(({ messageCount }) => messageCount !== 0);
-  if (found !== undefined) return { kind, id: sessionId(found.sessionId) };
+  const sessions = (await workspace.list("project")).filter(({ messageCount }) => messageCount !== 0);
+  for await (const { sessionId: id } of keepAgentSessions(workspace, sessions)) return { kind, id };
   if (leftInput === "counts" && (await hasLeftInput(context))) return { kind: "new" };
   return failure({
     code: exitCode.notFound,
-    message: "this project has no session yet",
-    hint: "Leave out --continue to start one.",
+    message:
+      sessions.length === 0 ? "this project has no session yet" : "this project has no session of this agent yet",
+    hint: `Leave out --continue to start one.${sessions.length === 0 ? "" : " Its sessions belong to clients of the gateway or to programs."}`,
   });
 }
 

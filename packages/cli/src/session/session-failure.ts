@@ -4,6 +4,7 @@ import type { OpenForWritingOutcome } from "palimpsest/internal/ports/transcript
 import { type ExitCode, exitCode, failure, type Failure } from "../program/failure.ts";
 import type { TurnEndEvent } from "palimpsest/internal/schema/loop-event";
 import type { OpenAgentOutcome } from "../agent/agent.ts";
+import type { SessionOwner } from "../host/session-owner.ts";
 import type { Problem } from "palimpsest/internal/settings/problem";
 import { problemWithHint } from "../program/report-problems.ts";
 
@@ -86,12 +87,24 @@ export function agentFailure(opened: Exclude<OpenAgentOutcome, { kind: "agent" }
         message: `the session is in use by ${opened.holder}`,
         hint: whileBusy,
       });
+    case "not-ours":
+      return notOursFailure(opened.id, opened.owner);
     case "team-refused":
       return failure({ code: exitCode.refused, message: opened.message.replace(/\.$/, "") });
     case "failed":
       return failure({ code: refusalCode(opened.why), message: opened.message });
   }
 }
+
+export const notOursFailure = (id: string, owner: Exclude<SessionOwner, "agent">): Failure =>
+  failure({
+    code: exitCode.refused,
+    message: `${belongsToText(id, owner)}: Palimpsest's own agent would add its system prompt and tools to it`,
+    hint: `Go on with it in that ${owner === "gateway" ? "client" : "program"}. \`palimpsest view ${id}\` shows it, and \`palimpsest --resume ${id} --fork\` continues a copy.`,
+  });
+
+export const belongsToText = (id: string, owner: Exclude<SessionOwner, "agent">): string =>
+  `session ${id} belongs to ${owner === "gateway" ? "a client of the gateway" : "a program that uses the library"}`;
 
 function unreadableDenyRulesFailure(problems: readonly Problem[]): Failure {
   const [first] = problems;

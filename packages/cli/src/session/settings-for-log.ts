@@ -1,8 +1,6 @@
-import { readWindow } from "@palimpsest/gateway/internal/conversation/conversation-log";
-import { conversationsPath } from "@palimpsest/gateway/internal/conversation/forget-sessions";
-import { homeFolder } from "palimpsest/internal/store/files/project";
 import type { CountedLog } from "palimpsest/internal/session/counted-log";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
+import { gatewayWindow } from "../host/gateway/gateway-window.ts";
 import { openWorkspace } from "../host/workspace.ts";
 import type { CommandContext } from "../program/command.ts";
 import type { Failure } from "../program/failure.ts";
@@ -16,19 +14,7 @@ interface SettingsForLogInput {
   readonly session?: string | undefined;
 }
 
-/**
- * The window under which the gateway runs a session, unless the command line has another one. Its config may say less than
- * what the model takes.
- */
-export async function gatewayWindow(
-  { env }: Pick<CommandContext, "env">,
-  session: string | undefined,
-): Promise<number | undefined> {
-  if (session === undefined) return undefined;
-  return await readWindow(conversationsPath(homeFolder(env)), session).catch(() => undefined);
-}
-
-/** Settings resolved for the model of a log and the options of the command line. What is wrong with them is reported. */
+/** Settings resolved for the model of a log and the options of the command line. A session of the gateway has the gateway's window. What is wrong with them is reported. */
 export async function settingsForLog(
   context: CommandContext,
   { log: { model, serverTokens, recordedTokens }, options: given, session }: SettingsForLogInput,

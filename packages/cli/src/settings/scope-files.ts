@@ -5,6 +5,7 @@ import { isObject, type Json, type JsonObject, parseJson } from "palimpsest/inte
 import type { Scope } from "palimpsest/internal/settings/resolve-settings";
 import { settingsFileBytesMax } from "palimpsest/internal/settings/limits";
 import { type ParsedSettings, parseSettings } from "./parse-settings.ts";
+import { jsonErrorPosition } from "palimpsest/internal/text/json-error-position";
 import { duplicateKeyProblem, type Problem } from "palimpsest/internal/settings/problem";
 import type { ServerDefinition } from "palimpsest/internal/schema/server-definition";
 
@@ -141,42 +142,7 @@ function parseFileJson(text: string): { kind: "json"; value: Json } | { kind: "b
   try {
     return { kind: "json", value: parseJson(source) };
   } catch (error) {
-    return { kind: "broken", why: `is not JSON (${errorPosition(source, error)}); the whole file is ignored` };
-  }
-}
-
-/** Only the position is taken from the parser's message: the message quotes the source, which may hold secrets. */
-function errorPosition(source: string, error: unknown): string {
-  const message = error instanceof Error ? error.message : "";
-  const offset = /position (?<offset>\d+)/.exec(message)?.groups?.["offset"];
-  if (offset === undefined && !isAboutToken(message)) return "it ends too early";
-  const before = source.slice(0, offset === undefined ? findBadToken(source) : Number(offset)).split("\n");
-  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-}
-
-const isAboutToken = (message: string): boolean => message.startsWith("Unexpected token");
-
-/**
- * The parser does not give the position of an unexpected token: it is the end of the shortest prefix that fails this
- * way.
- */
-function findBadToken(source: string): number {
-  let fine = 0;
-  let bad = source.length;
-  while (bad - fine > 1) {
-    const middle = Math.floor((fine + bad) / 2);
-    if (hasBadToken(source.slice(0, middle))) bad = middle;
-    else fine = middle;
-  }
-  return bad - 1;
-}
-
-function hasBadToken(source: string): boolean {
-  try {
-    parseJson(source);
-    return false;
-  } catch (error) {
-    return isAboutToken(error instanceof Error ? error.message : "");
+    return { kind: "broken", why: `is not JSON (${jsonErrorPosition(source, error)}); the whole file is ignored` };
   }
 }
 

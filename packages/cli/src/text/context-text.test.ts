@@ -16,10 +16,18 @@ interface Given {
   readonly windowSource?: string;
   /** Stand before the question. */
   readonly before?: readonly Raw[];
+  readonly reduction?: "clear" | "compact" | "none";
 }
 
 function shown(columns: number, given: Given = {}): string {
-  const { part = noFixedPart, usage, window = 200_000, windowSource = "registry", before = [] } = given;
+  const {
+    part = noFixedPart,
+    usage,
+    window = 200_000,
+    windowSource = "registry",
+    before = [],
+    reduction = "clear",
+  } = given;
   const ledger = new TokenLedger();
   ledger.carries(part);
   // Another tool's log may lack most of what was counted.
@@ -51,6 +59,7 @@ function shown(columns: number, given: Given = {}): string {
     model: "claude-sonnet-4-5-20250929",
     windowSource,
     windowFrom: "the log has a context of 535,149",
+    reduction,
   });
 }
 
@@ -66,6 +75,18 @@ const asking = (uuid: string, name: string, input: object = {}): Raw =>
 describe("the context, on a screen", () => {
   it("fits 80 columns", () => {
     for (const line of shown(80).split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
+  });
+
+  it("says what makes room next", () => {
+    expect(shown(80)).toMatch(/\d+% left until clearing\n/);
+    expect(shown(80, { reduction: "compact" })).toMatch(/\d+% left until compaction\n/);
+    expect(shown(80, { reduction: "none" })).toMatch(/\d+% left\n/);
+    const full = { usage: { input_tokens: 170_000, output_tokens: 2 } };
+    expect(shown(200, full)).toContain(
+      "full: the next request clears old results first, or compacts if these are too few",
+    );
+    expect(shown(200, { ...full, reduction: "compact" })).toContain("full: the conversation is compacted before");
+    for (const line of shown(60, full).split("\n")) expect(line.length, line).toBeLessThanOrEqual(60);
   });
 
   it("fits a narrow screen: the legend goes below the squares, and their rows get shorter", () => {

@@ -5,6 +5,7 @@ import { clip, wrapText, formatNumber, shortId, clipStart, joinLines } from "./f
 import type { Style, Format } from "./style.ts";
 import { table } from "./table.ts";
 import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import { withoutStop } from "../compact/compaction-failure.ts";
 
 export interface ContextLook {
@@ -14,7 +15,25 @@ export interface ContextLook {
   /** Where the window's size comes from. */
   readonly windowSource: string;
   readonly windowFrom: string;
+  /** What makes room first when the context is full; `none`: nothing does by itself. */
+  readonly reduction: "clear" | "compact" | "none";
 }
+
+/** The part of the look that the settings decide. */
+export const settingsLook = ({
+  window,
+  policy,
+  switches,
+}: ResolvedSettings): Pick<ContextLook, "windowSource" | "windowFrom" | "reduction"> => ({
+  windowSource: window.source,
+  windowFrom: window.from,
+  reduction:
+    policy.clear.byPrice !== undefined && switches["clear.size"].value
+      ? "clear"
+      : policy.compact !== undefined && switches["compact.auto"].value
+        ? "compact"
+        : "none",
+});
 
 export function contextText(report: ContextReport, look: ContextLook): string {
   return [
@@ -32,12 +51,10 @@ export function contextText(report: ContextReport, look: ContextLook): string {
 
 function headline(
   { used, window, pressure, size }: ContextReport,
-  { style, columns, model, ...look }: ContextLook,
+  { style, columns, model, reduction, ...look }: ContextLook,
 ): string {
   const share = Math.round((used / window) * 100);
-  const leftText = pressure.blocking
-    ? "over the limit: no request fits"
-    : `${pressure.percentLeft}% left until compaction`;
+  const leftText = pressure.blocking ? "over the limit: no request fits" : pressureText(pressure, reduction);
   const leftStyled = pressure.blocking ? style("red", leftText) : leftText;
   const about = size.source === "estimate" ? "about " : "";
   const figures = `${about}${formatNumber(used)} of ${formatNumber(window)} tokens (${[`${share}%`, ...countSourceText(size)].join(", ")}),`;
@@ -45,8 +62,26 @@ function headline(
   const gap = (...sides: readonly string[]): string => (sides.join(" ").length <= columns ? " " : "\n");
   const title =
     assumed === "" ? style("bold", model) : style("bold", model) + gap(model, assumed) + wrapText(assumed, columns);
-  return `${title}\n${wrapText(figures, columns)}${gap(figures, leftText)}${leftStyled}\n`;
+  const line = `${wrapText(figures, columns)}${gap(figures, leftText)}`;
+  return `${title}\n${line}${leftText.length <= columns ? leftStyled : wrapText(leftText, columns)}\n`;
 }
+
+function pressureText({ percentLeft }: ContextReport["pressure"], reduction: ContextLook["reduction"]): string {
+  if (percentLeft > 0) return `${percentLeft}% left${untilByReduction[reduction]}`;
+  return nextByReduction[reduction];
+}
+
+const untilByReduction: Readonly<Record<ContextLook["reduction"], string>> = {
+  clear: " until clearing",
+  compact: " until compaction",
+  none: "",
+};
+
+const nextByReduction: Readonly<Record<ContextLook["reduction"], string>> = {
+  clear: "full: the next request clears old results first, or compacts if these are too few",
+  compact: "full: the conversation is compacted before the next request",
+  none: "full: nothing makes room by itself",
+};
 
 function usageDoubtText({ doubtedUsage }: ContextReport, { style, columns }: ContextLook): string {
   return doubtedUsage === undefined ? "" : `${style("yellow", wrapText(doubtText(doubtedUsage), columns))}\n`;

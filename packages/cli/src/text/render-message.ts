@@ -75,6 +75,8 @@ export function describeSendState(
   { hasClient }: { readonly hasClient: boolean },
 ): SendState {
   if (sendable) return { text: "sendable", look: "green" };
+  if (why?.code === "assistant-spoke-last")
+    return { text: hasClient ? "waits for the client's next request" : "waits for the user", look: "green" };
   const reason = joinLines(why?.text ?? "");
   if (why?.code !== "open-calls") return { text: `not sendable: ${reason}`, look: "yellow" };
   return {

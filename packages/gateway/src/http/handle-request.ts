@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Provider } from "palimpsest/internal/context/provider-formats";
-import { errorReply, type ErrorReplyInput, type GatewayError } from "../exchange/error-reply.ts";
+import { errorReply, type ErrorReply, type ErrorReplyInput, type GatewayError } from "../exchange/error-reply.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import { describeError } from "../exchange/describe-error.ts";
 import { guessProvider, passThrough } from "../exchange/pass-through.ts";
@@ -121,7 +121,8 @@ export class RequestHandler {
     const startedAt = performance.now();
     const { traceparent } = request.headers;
     onEvent({ kind: "request-start", ...start, ...(typeof traceparent === "string" ? { traceparent } : {}) });
-    const reply = new ResponseReply(response, { stalledMs: this.#deps.stalledMs });
+    const keyRefusal = hasCredentials(user) ? undefined : refuseWithoutKey(user.name, provider);
+    const reply = new ResponseReply(response, { stalledMs: this.#deps.stalledMs, keyRefusal });
     const client = new AbortController();
     response.once("close", () => {
       if (!response.writableFinished) client.abort();
@@ -249,6 +250,20 @@ const hasKey = ({ headers }: IncomingMessage): boolean =>
 
 const keyMissing =
   "This gateway needs a gateway key. Send it in the header x-api-key, or authorization (Bearer …); or in x-palimpsest-key, beside a key of your own for the API.";
+
+/** Whether the upstream can know who asks: some servers of this machine need no key. */
+const hasCredentials = ({ headers }: Extract<Identity, { kind: "user" }>): boolean =>
+  ["x-api-key", "authorization", "api-key", "cookie"].some((name) => (headers[name] ?? "") !== "");
+
+function refuseWithoutKey(user: string, provider: Provider): ErrorReply {
+  const [api, variable] =
+    provider === "anthropic" ? (["anthropic", "ANTHROPIC_API_KEY"] as const) : (["openai", "OPENAI_API_KEY"] as const);
+  const message =
+    user === localUser
+      ? `The request has no API key, and the upstream needs one. Set ${variable} for the client: the gateway passes its key on.`
+      : `The gateway has no API key of ${user} for this upstream. The operator sets it in the gateway's config (users: upstreamKeys.${api}); or send your gateway key in x-palimpsest-key, and a key of your own for the API as usual.`;
+  return errorReply({ provider, error: "unknown-key", message });
+}
 
 const mebibyte = 2 ** 20;
 

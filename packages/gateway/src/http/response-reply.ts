@@ -1,6 +1,13 @@
 import type { ServerResponse } from "node:http";
+import type { ErrorReply } from "../exchange/error-reply.ts";
 import type { ClientReply } from "../exchange/exchange.ts";
 import { stalledClientMsMax } from "./limits.ts";
+
+interface ResponseReplyOptions {
+  readonly stalledMs?: number | undefined;
+  /** Sent in place of the upstream's 401, if the request has no key: the upstream does not know where one could be set. */
+  readonly keyRefusal?: ErrorReply | undefined;
+}
 
 /** A client's reply over its HTTP connection. */
 export class ResponseReply implements ClientReply {
@@ -10,13 +17,13 @@ export class ResponseReply implements ClientReply {
   #bytes = 0;
   #isDestroyed = false;
   #gatewayError: string | string[] | undefined;
+  readonly #keyRefusal: ErrorReply | undefined;
+  #isReplaced = false;
 
-  constructor(
-    response: ServerResponse,
-    { stalledMs = stalledClientMsMax }: { readonly stalledMs?: number | undefined } = {},
-  ) {
+  constructor(response: ServerResponse, { stalledMs = stalledClientMsMax, keyRefusal }: ResponseReplyOptions = {}) {
     this.#response = response;
     this.#stalledMs = stalledMs;
+    this.#keyRefusal = keyRefusal;
   }
 
   get headersSent(): boolean {
@@ -32,6 +39,15 @@ export class ResponseReply implements ClientReply {
   }
 
   head(status: number, headers: Record<string, string | string[]>): void {
+    const refusal = this.#keyRefusal;
+    if (refusal === undefined || status !== 401 || headers["x-palimpsest-error"] !== undefined)
+      return this.#writeHead(status, headers);
+    this.#isReplaced = true;
+    this.#writeHead(refusal.status, refusal.headers);
+    void this.#writeBody(refusal.body);
+  }
+
+  #writeHead(status: number, headers: Record<string, string | string[]>): void {
     this.#status = status;
     this.#gatewayError = headers["x-palimpsest-error"];
     if (this.#response.destroyed || this.#response.headersSent) return;
@@ -43,6 +59,10 @@ export class ResponseReply implements ClientReply {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
+    if (!this.#isReplaced) await this.#writeBody(bytes);
+  }
+
+  async #writeBody(bytes: Uint8Array): Promise<void> {
     const response = this.#response;
     if (bytes.byteLength === 0 || response.destroyed || response.writableEnded) return;
     this.#bytes += bytes.byteLength;

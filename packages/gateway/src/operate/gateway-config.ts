@@ -1,11 +1,13 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { errorCode } from "palimpsest/internal/store/files/disk";
-import { tryParseJson } from "palimpsest/internal/schema/json";
+import { type Json, parseJson, tryParseJson } from "palimpsest/internal/schema/json";
+import { jsonErrorPosition } from "palimpsest/internal/text/json-error-position";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import { policyNames, savingLevels } from "palimpsest/internal/schema/policy-names";
 import { z } from "zod";
 import { portDefault } from "../limits.ts";
+import { describeIssue } from "./describe-issue.ts";
 import { findProblem } from "./config-problem.ts";
 import { configBytesMax, contextTokensMin, drainSecondsDefault, drainSecondsMax, usersMax } from "./limits.ts";
 import type { User } from "./users.ts";
@@ -15,16 +17,19 @@ const userName = z
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "a name may contain lowercase letters, digits, dots, dashes and underscores");
 
 /** A key is written out, or named: a variable of the environment, or a file that holds it alone. */
-const keySource = z.union([
-  z.string().min(1),
-  z.strictObject({ env: z.string().min(1) }),
-  z.strictObject({ file: z.string().min(1) }),
-]);
+const keySource = z.union(
+  [z.string().min(1), z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })],
+  { error: 'expected a key, or where it is: { "env": "ANTHROPIC_API_KEY" } or { "file": "key.txt" }' },
+);
 type KeySource = z.infer<typeof keySource>;
 
 const address = z
   .url({ protocol: /^https?$/, error: "use a URL such as https://api.anthropic.com" })
   .refine(isBare, "an upstream URL must not have a user name, password, query or #");
+
+const windowTokens = z
+  .int({ error: "expected a whole number of tokens" })
+  .min(contextTokensMin, `expected at least ${contextTokensMin} tokens`);
 
 /** What is done to conversations. */
 const contextForm = z.strictObject({
@@ -33,7 +38,9 @@ const contextForm = z.strictObject({
   secrets: z.enum(["keep", "redact"]).optional(),
   /** Of every model, or by its name. */
   contextTokens: z
-    .union([z.int().min(contextTokensMin), z.record(z.string(), z.int().min(contextTokensMin))])
+    .union([windowTokens, z.record(z.string(), windowTokens)], {
+      error: `expected a number of tokens, at least ${contextTokensMin}, or one by model: { "claude-sonnet-5-5": 200000 }`,
+    })
     .optional(),
   recall: z.enum(["on", "off"]).optional(),
   memory: z.enum(["on", "off"]).optional(),
@@ -138,9 +145,12 @@ export function readConfig({ path, ifMissing = "refuse", env, overrides = {} }: 
   try {
     const complete = completeConfig(config, { folder, env });
     const problem = findProblem(complete);
-    return problem === undefined ? { kind: "config", config: complete } : { kind: "wrong", message: problem };
+    if (problem === undefined) return { kind: "config", config: complete };
+    // An option of the command line may be what is wrong.
+    const isOfFile = !isDefault && Object.values(overrides).every((value) => value === undefined);
+    return { kind: "wrong", message: isOfFile ? `${path}: ${problem}` : problem };
   } catch (error) {
-    if (error instanceof ConfigProblem) return { kind: "wrong", message: error.message };
+    if (error instanceof ConfigProblem) return { kind: "wrong", message: `${path}: ${error.message}` };
     throw error;
   }
 }
@@ -173,13 +183,19 @@ function readWritten(path: string): WrittenOutcome {
       ? { kind: "absent", message: `${path} does not exist` }
       : { kind: "wrong", message: `${path} can't be read (${code})` };
   }
-  const parsed = configForm.safeParse(tryParseJson(text));
+  let value: Json;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    return { kind: "wrong", message: `${path} is not valid JSON (${jsonErrorPosition(text, error)})` };
+  }
+  const parsed = configForm.safeParse(value);
   if (parsed.success) return { kind: "written", config: parsed.data };
-  if (tryParseJson(text) === undefined) return { kind: "wrong", message: `${path} is not valid JSON` };
-  const [issue] = parsed.error.issues;
-  const place = issue?.path.join(".") ?? "";
-  return { kind: "wrong", message: `${path}: ${place === "" ? "" : `${place}: `}${issue?.message ?? "wrong"}` };
+  const problems = parsed.error.issues.map((issue) => describeIssue(issue, fieldNames));
+  return { kind: "wrong", message: `${path}: ${problems.join("; ")}` };
 }
+
+const fieldNames = [configForm, contextForm].flatMap((form) => Object.keys(form.shape));
 
 /** Whether a key itself is written in the file, and not only where it is. */
 function holdsKey(text: string): boolean {
@@ -205,13 +221,16 @@ function completeConfig(config: WrittenConfig, around: ConfigSource): GatewayCon
     tls:
       tls === undefined
         ? undefined
-        : { cert: readNamed(tls.cert, around.folder), key: readNamed(tls.key, around.folder) },
+        : {
+            cert: readNamed(tls.cert, { ...around, field: "tls.cert" }),
+            key: readNamed(tls.key, { ...around, field: "tls.key" }),
+          },
     insecure: config.insecure ?? false,
-    users: users.map(({ upstreamKeys = {}, ...user }) => ({
+    users: users.map(({ upstreamKeys = {}, ...user }, at) => ({
       ...user,
       upstreamKeys: {
-        anthropic: readKey(upstreamKeys.anthropic, around),
-        openai: readKey(upstreamKeys.openai, around),
+        anthropic: readKey(upstreamKeys.anthropic, { ...around, field: `users[${at}].upstreamKeys.anthropic` }),
+        openai: readKey(upstreamKeys.openai, { ...around, field: `users[${at}].upstreamKeys.openai` }),
       },
     })),
     drainSeconds: config.drainSeconds ?? drainSecondsDefault,
@@ -225,18 +244,24 @@ function completeConfig(config: WrittenConfig, around: ConfigSource): GatewayCon
   };
 }
 
-function readKey(source: KeySource | undefined, { folder, env }: ConfigSource): string | undefined {
+interface NamedField extends ConfigSource {
+  /** Of the config: it names what is read. */
+  readonly field: string;
+}
+
+function readKey(source: KeySource | undefined, at: NamedField): string | undefined {
   if (source === undefined || typeof source === "string") return source;
-  if ("file" in source) return readNamed(source.file, folder).trim();
-  const value = env[source.env];
-  if (value === undefined || value === "") throw new ConfigProblem(`the variable ${source.env} is not set`);
+  if ("file" in source) return readNamed(source.file, at).trim();
+  const value = at.env[source.env];
+  if (value === undefined || value === "")
+    throw new ConfigProblem(`${at.field}: the variable ${source.env} is not set`);
   return value;
 }
 
-function readNamed(path: string, folder: string): string {
+function readNamed(path: string, { folder, field }: NamedField): string {
   try {
     return readFileSync(resolve(folder, path), "utf8");
   } catch (error) {
-    throw new ConfigProblem(`${path} can't be read (${errorCode(error) ?? "unknown"})`, { cause: error });
+    throw new ConfigProblem(`${field}: ${path} can't be read (${errorCode(error) ?? "unknown"})`, { cause: error });
   }
 }

@@ -13,7 +13,7 @@ import { noConversations } from "./gateway-state.ts";
 import { Metrics } from "./metrics.ts";
 import { recordSpans } from "./record-spans.ts";
 import { SpendLedger } from "./spend-ledger.ts";
-import { describeSavings, formatDollars, formatShare, StatusBoard } from "./status.ts";
+import { describeHealth, describeSavings, formatDollars, formatShare, StatusBoard } from "./status.ts";
 import { statusPage } from "./status-page.ts";
 import { createGatewayKey, hashKey, localUser, UserRegistry } from "./users.ts";
 
@@ -171,9 +171,24 @@ describe("the config", () => {
   });
 
   it.each([
-    ["{", "is not valid JSON"],
-    [{ prot: 1 }, 'Unrecognized key: "prot"'],
-    [{ port: 70_000 }, "port: Too big"],
+    ["{", "is not valid JSON (line 1, column 2)"],
+    ['{\n "port": 1,\n "host": }', "is not valid JSON (line 3, column 10)"],
+    ["[]", "gateway.json: expected object, received array"],
+    [{ prot: 1 }, "gateway.json: prot: there is no such field; did you mean port?"],
+    [{ context: { recal: "on" } }, "context.recal: there is no such field; did you mean recall?"],
+    [{ port: 70_000 }, "port: expected number to be <=65535"],
+    [{ port: "x", drainSeconds: "y" }, "port: expected number, received string; drainSeconds: expected number"],
+    [{ context: { contextTokens: "x" } }, "context.contextTokens: expected a number of tokens, at least"],
+    [{ context: { contextTokens: { m: "x" } } }, "context.contextTokens.m: expected a whole number of tokens"],
+    [{ context: { recall: "yes" } }, 'context.recall: expected one of "on"|"off"'],
+    [
+      { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: 4 } }] },
+      "users[0].upstreamKeys.openai: expected a key, or where it is",
+    ],
+    [
+      { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: { env: 4 } } }] },
+      "users[0].upstreamKeys.openai.env: expected string, received number",
+    ],
     [{ upstream: { anthropic: "api.anthropic.com" } }, "upstream.anthropic: use a URL"],
     [
       { upstream: { anthropic: "https://a:b@host.example" } },
@@ -186,15 +201,15 @@ describe("the config", () => {
     [{ users: [{ name: "local", keySha256: "0".repeat(64) }] }, "local is reserved for the user of this machine"],
     [{ upstream: { openai: "http://localhost:8789/v1" } }, "is the gateway's own address"],
     [{ port: 80, names: ["gw.example"], upstream: { openai: "http://gw.example" } }, "is the gateway's own address"],
-    [{ upstream: {} }, "no upstream is set"],
+    [{ upstream: {} }, "gateway.json: no upstream is set"],
     [{ host: "0.0.0.0" }, "set tls (cert, key), or pass --insecure"],
     [{ host: "0.0.0.0", insecure: true }, "list users with keys"],
-    [{ tls: { cert: "none.pem", key: "none.pem" } }, "none.pem can't be read (ENOENT)"],
-    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users.0.name: a name may contain lowercase letters"],
-    [{ users: [{ name: "a", keySha256: "plk_key" }] }, "users.0.keySha256: 64 hex digits"],
+    [{ tls: { cert: "none.pem", key: "none.pem" } }, "gateway.json: tls.cert: none.pem can't be read (ENOENT)"],
+    [{ users: [{ name: "A B", keySha256: "0".repeat(64) }] }, "users[0].name: a name may contain lowercase letters"],
+    [{ users: [{ name: "a", keySha256: "plk_key" }] }, "users[0].keySha256: 64 hex digits"],
     [
       { users: [{ name: "a", keySha256: "0".repeat(64), upstreamKeys: { openai: { env: "NONE" } } }] },
-      "the variable NONE is not set",
+      "gateway.json: users[0].upstreamKeys.openai: the variable NONE is not set",
     ],
     [{ users: ["0", "1"].map((digit) => ({ name: "a", keySha256: digit.repeat(64) })) }, "two users are called a"],
     [{ users: ["a", "b"].map((name) => ({ name, keySha256: "0".repeat(64) })) }, "two users have the same key"],
@@ -340,8 +355,8 @@ describe("what happened", () => {
     expect(errors).toHaveLength(1);
   });
 
-  it("tells how an upstream is by its last answer; a client that left says nothing about it", () => {
-    const board = new StatusBoard({
+  const newBoard = () =>
+    new StatusBoard({
       version: "1",
       now: () => 5,
       state: noConversations,
@@ -349,8 +364,14 @@ describe("what happened", () => {
       upstream: () => ({ anthropic: "https://a", openai: undefined }),
       users: () => ["ada"],
     });
+
+  it("tells how an upstream is by its last answer; a client that left says nothing about it", () => {
+    const board = newBoard();
+    const said = () => board.read().upstream.map(describeHealth).join(", ");
     expect(board.read().upstream).toEqual([{ api: "anthropic", address: "https://a", health: "unknown" }]);
+    expect(said()).toBe("not used yet");
     board.record({ kind: "upstream", provider: "anthropic", status: 529, ms: 1 });
+    expect(said()).toBe("failing: it answered the last request with an error (529)");
     board.record({ kind: "upstream", provider: "anthropic", why: "cancelled", ms: 1 });
     expect(board.read().upstream).toMatchObject([{ health: "failing", lastStatus: 529 }]);
     board.record({ kind: "upstream", provider: "anthropic", status: 429, ms: 1 });
@@ -358,6 +379,24 @@ describe("what happened", () => {
       upstream: [{ health: "healthy" }],
       spendToday: [{ user: "ada", usd: 2, unpriced: 1 }],
     });
+    for (const [outcome, words] of [
+      [{ status: 200 }, "reachable"],
+      [{ status: 401 }, "reachable: it refused the key of the last request, or that had none (401)"],
+      [{ status: 429 }, "reachable: its rate limit was reached (429)"],
+      [{ status: 400 }, "reachable: it refused the last request (400)"],
+      [{ why: "unreachable" }, "failing: it can't be reached"],
+      [{ why: "timeout" }, "failing: it did not answer the last request in time"],
+    ] as const) {
+      board.record({ kind: "upstream", provider: "anthropic", ms: 1, ...outcome });
+      expect(said()).toBe(words);
+    }
+  });
+
+  it("is a gateway error only if the gateway itself failed", () => {
+    const board = newBoard();
+    for (const error of ["bug", "rate-limit", "too-large", "upstream-timeout"]) board.record({ ...end, error });
+    board.record({ kind: "refused", status: 401, error: "unknown-key", message: "" });
+    expect(board.read()).toMatchObject({ requests: 4, gatewayErrors: 1, refused: 3, unanswered: 1 });
   });
 });
 

@@ -10,8 +10,12 @@ export interface GatewayStatus {
   readonly now: number;
   readonly running: number;
   readonly requests: number;
-  /** Requests that the gateway answered with an error of its own. */
+  /** Requests that failed in the gateway itself. */
   readonly gatewayErrors: number;
+  /** Requests that the gateway did not accept: a wrong key, a limit, a body that is too large, a stop. */
+  readonly refused: number;
+  /** Requests without a reply of the upstream. */
+  readonly unanswered: number;
   readonly failedOpen: number;
   readonly upstream: readonly UpstreamHealth[];
   /** Since midnight, UTC, also before the gateway was started. */
@@ -65,10 +69,19 @@ interface Counts {
   running: number;
   requests: number;
   gatewayErrors: number;
+  refused: number;
+  unanswered: number;
   failedOpen: number;
 }
 
-const noCounts = (): Counts => ({ running: 0, requests: 0, gatewayErrors: 0, failedOpen: 0 });
+const noCounts = (): Counts => ({
+  running: 0,
+  requests: 0,
+  gatewayErrors: 0,
+  refused: 0,
+  unanswered: 0,
+  failedOpen: 0,
+});
 
 function countEvent(counts: Counts, event: GatewayEvent): void {
   switch (event.kind) {
@@ -78,10 +91,10 @@ function countEvent(counts: Counts, event: GatewayEvent): void {
     case "request-end":
       counts.running -= 1;
       counts.requests += 1;
-      if (event.error !== undefined) counts.gatewayErrors += 1;
+      if (event.error !== undefined) counts[countByError(event.error)] += 1;
       return;
     case "refused":
-      counts.gatewayErrors += 1;
+      counts[countByError(event.error)] += 1;
       return;
     case "failed-open":
       counts.failedOpen += 1;
@@ -98,6 +111,9 @@ function countEvent(counts: Counts, event: GatewayEvent): void {
       return;
   }
 }
+
+const countByError = (error: string): "gatewayErrors" | "refused" | "unanswered" =>
+  error === "bug" ? "gatewayErrors" : error.startsWith("upstream-") ? "unanswered" : "refused";
 
 /** Counts events and summarises them for the status page and `gateway status`. */
 export class StatusBoard {
@@ -207,6 +223,24 @@ function formatSavings({ savedUsd, savedUnknown }: Savings): string {
   if (savedUnknown === 0) return known;
   return `${known}, not counting ${formatCount(savedUnknown)} ${plural(savedUnknown, "conversation")} without a known price`;
 }
+
+/** `reachable; it refused the key of the last request (401)`. Sent to the status page as source text too. */
+export const describeHealth = ({ health, lastStatus, lastFailure }: UpstreamHealth): string => {
+  if (health === "unknown") return "not used yet";
+  if (lastStatus === undefined) {
+    if (lastFailure === "timeout") return "failing: it did not answer the last request in time";
+    return lastFailure === "reset" ? "failing: it closed the last connection" : "failing: it can't be reached";
+  }
+  if (health === "failing") return `failing: it answered the last request with an error (${lastStatus})`;
+  if (lastStatus < 400) return "reachable";
+  const refusal =
+    lastStatus === 401 || lastStatus === 403
+      ? "it refused the key of the last request, or that had none"
+      : lastStatus === 429
+        ? "its rate limit was reached"
+        : "it refused the last request";
+  return `reachable: ${refusal} (${lastStatus})`;
+};
 
 /** Both functions are also sent to the status page as source text, so they must not refer to anything outside. */
 export const formatShare = (share: number): string =>

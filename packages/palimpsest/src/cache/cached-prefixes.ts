@@ -13,6 +13,8 @@ interface LivePrefix extends WrittenPrefix {
   readonly until: number;
 }
 
+export type CacheState = "live" | "expired" | "unknown";
+
 /**
  * An estimate of what the provider's cache still holds of the conversation: which prefixes were written, and until when
  * each lives. A prefix is refreshed if a request is marked at it or within the look-back behind it. A prefix that is
@@ -48,6 +50,12 @@ export class CachedPrefixes {
    */
   isCold(at: Millis): boolean {
     return this.#liveUntil <= at;
+  }
+
+  /** Why what is not in a live prefix is not: `unknown` if no request was seen, as behind an edit that was made elsewhere. */
+  state(at: Millis): CacheState {
+    if (this.#liveUntil === -Infinity) return "unknown";
+    return this.isCold(at) ? "expired" : "live";
   }
 
   /** The longest live prefix of at most so many tokens; 0 if there is none. */

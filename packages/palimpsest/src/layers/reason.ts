@@ -1,3 +1,4 @@
+import type { CachedPrefixes, CacheState } from "../cache/cached-prefixes.ts";
 import type { ClearMoment, ClearPrice, PriceRule } from "../cache/clear-price.ts";
 import type { CompactPrice } from "../cache/compact-price.ts";
 import type { ReceiptFigures } from "../schema/receipt.ts";
@@ -26,21 +27,38 @@ export function explainRemoval({ removesTokens, of }: RemovalInput, moment: Reas
   });
 }
 
-/** For a clear that is made on a cold cache, where the next request writes everything anyway. */
-export function explainColdRemoval({ removesTokens, of }: RemovalInput, moment: ReasonMoment): string {
-  const { write, read } = moment.rates;
-  const savedCost = (write + (reasonRequests - 1) * read) * removesTokens;
-  return `the cache is cold, so this costs nothing now: ${keepsOut(`${formatTokens(removesTokens)} of ${of}`, { savedCost, moment })}`;
+interface ColdRemovalInput extends RemovalInput {
+  readonly cache: CacheState;
 }
 
-export function explainClear(price: ClearPrice, moment: ClearMoment): string {
+/** For a clear of what is not in the cache, so that the next request writes it anyway. */
+export function explainColdRemoval({ removesTokens, of, cache }: ColdRemovalInput, moment: ReasonMoment): string {
+  const { write, read } = moment.rates;
+  const savedCost = (write + (reasonRequests - 1) * read) * removesTokens;
+  const what = `${formatTokens(removesTokens)} of ${of}`;
+  return `${reasonByCache[cache]}: ${keepsOut(what, { savedCost, moment })}`;
+}
+
+const reasonByCache: Readonly<Record<CacheState, string>> = {
+  expired: "the cache is cold, so this costs nothing now",
+  // After a change of branch, or behind the last mark.
+  live: "none of this is in the cache, so this costs nothing now",
+  unknown: "none of this is known to be in the cache",
+};
+
+interface ExplainClearInput {
+  readonly moment: ClearMoment;
+  readonly prefixes: Pick<CachedPrefixes, "state">;
+}
+
+export function explainClear(price: ClearPrice, { moment, prefixes }: ExplainClearInput): string {
   const { why, removesTokens, results, behindTokens, againCost } = price;
   const removal = { removesTokens, of: formatResults(results.length) };
   const fetchCost = moment.rates.write * removesTokens + moment.rates.read * moment.contextTokens;
   const fetched = formatCost(fetchCost, moment);
   const them = results.length === 1 ? "it" : "them";
   const again = fetched === undefined ? "" : `; reading ${them} again would cost ${fetched}`;
-  if (why === "cold") return `${explainColdRemoval(removal, moment)}${again}`;
+  if (why === "cold") return `${explainColdRemoval({ ...removal, cache: prefixes.state(moment.at) }, moment)}${again}`;
   // What the coming request writes again, less what it no longer reads: the same as in the receipt's price.
   const now = formatCost(Math.max(0, againCost - moment.rates.read * removesTokens), moment);
   const paid =

@@ -118,6 +118,10 @@ describe("the count of messages", () => {
     expect((await rowOf(log(said("a"), reply, filler, { ...reply, isSidechain: true }))).messageCount).toBe(2);
   });
 
+  it("takes the entries of a reply, and the results of its calls, for one message each", async () => {
+    expect((await rowOf(log(said("a"), reply, reply, said("r1"), said("r2"), reply))).messageCount).toBe(4);
+  });
+
   it("is unknown for a transcript that was not read whole", async () => {
     expect((await rowOf(long)).messageCount).toBeUndefined();
   });
@@ -130,16 +134,18 @@ describe("the count of messages", () => {
   });
 
   it("reads only the growth where an earlier count stands, however much that is", async () => {
-    const grown = long + log(filler).repeat(Math.ceil(countedGrowthBytesMax / 1000)) + log(reply);
+    const grown = long + log(filler).repeat(Math.ceil(countedGrowthBytesMax / 1000)) + log(said("b"));
     const earlier = { sizeBytes: bytes(long.length), messageCount: 2000 };
     const row = await rowOf(grown, earlier, "all");
     expect(row.messageCount).toBe(2001);
-    expect(row.bytesRead).toBeLessThan(grown.length - long.length + 2 * summaryEndBytes + 2);
+    expect(row.bytesRead).toBeLessThan(grown.length - long.length + 3 * summaryEndBytes + 2);
   });
 
   it("goes on from an earlier count by reading the growth", async () => {
     const earlier = { sizeBytes: bytes(long.length), messageCount: 2000 };
-    expect((await rowOf(long + log(reply, filler, said("b")), earlier)).messageCount).toBe(2002);
+    expect((await rowOf(long + log(said("b"), filler, reply), earlier)).messageCount).toBe(2002);
+    // The reply goes on.
+    expect((await rowOf(long + log(reply, filler, said("b")), earlier)).messageCount).toBe(2001);
   });
 
   it("does not go on from a count that ended inside a line, nor over a growth that is too big to read", async () => {

@@ -40,6 +40,10 @@ export async function summariseSession(session: SummariseSessionInput): Promise<
   };
 }
 
+/** All messages of a transcript, by the rule of the list. */
+export const countMessages = (source: ByteSource): Promise<number> =>
+  countFrom(source, { start: 0, counter: new MessageCounter() });
+
 interface TranscriptEnds {
   /** The entries of the head, then those of the tail; the part in between was not read. */
   readonly entries: LazyEntries;
@@ -50,7 +54,7 @@ async function readEnds({ source, earlier, counting }: SummariseSessionInput): P
   const size = source.size;
   if (size <= 2 * summaryEndBytes) {
     const entries = new LazyEntries(splitLines(await source.read({ start: 0, end: size })));
-    return { entries, messageCount: countMessages(entries) };
+    return { entries, messageCount: new MessageCounter().add(entries) };
   }
   const head = splitLines(await source.read({ start: 0, end: summaryEndBytes }));
   const tail = splitLines(await source.read({ start: size - summaryEndBytes, end: size }));
@@ -67,7 +71,11 @@ async function countBehind(
   const counted = await findEarlierCount(source, earlier);
   const { start, count } = counted ?? { start: 0, count: 0 };
   if (counting === "near" && (counted === undefined || source.size - start > countedGrowthBytesMax)) return undefined;
-  return count + (await countFrom(source, start));
+  const before = { start: Math.max(0, start - summaryEndBytes), end: start };
+  const counter = new MessageCounter();
+  // The role that the count ended with: the next entry may belong to the same message.
+  if (start > 0) counter.add(new LazyEntries(splitLines(await source.read(before))));
+  return count + (await countFrom(source, { start, counter }));
 }
 
 interface CountedPart {
@@ -89,17 +97,21 @@ async function findEarlierCount(
 }
 
 /** Reads in chunks and holds one chunk and its last, incomplete line. A line that is too long to be parsed does not count. */
-async function countFrom(source: ByteSource, from: number): Promise<number> {
+async function countFrom(
+  source: ByteSource,
+  from: { readonly start: number; readonly counter: MessageCounter },
+): Promise<number> {
+  const { counter } = from;
   let count = 0;
   let cut: Uint8Array = new Uint8Array();
-  for (let start = from; start < source.size; start += copyChunkBytes) {
+  for (let { start } = from; start < source.size; start += copyChunkBytes) {
     const piece = await source.read({ start, end: Math.min(start + copyChunkBytes, source.size) });
     const lines = splitLines(cut.byteLength === 0 ? piece : Buffer.concat([cut, piece]));
     const rest = lines.at(-1) ?? cut;
-    count += countMessages(new LazyEntries(lines.slice(0, -1)));
+    count += counter.add(new LazyEntries(lines.slice(0, -1)));
     cut = rest.byteLength > tornLineParsedBytesMax ? new Uint8Array() : rest;
   }
-  return count + countMessages(new LazyEntries(splitLines(cut)));
+  return count + counter.add(new LazyEntries(splitLines(cut)));
 }
 
 const newlineByte = 0x0a;
@@ -177,8 +189,21 @@ function splitLines(chunk: Uint8Array): readonly Buffer[] {
 const isMessage = (entry: JsonObject): boolean => entry["type"] === "user" || entry["type"] === "assistant";
 const isSide = (entry: JsonObject): boolean => entry["isSidechain"] === true;
 
-const countMessages = (entries: LazyEntries): number =>
-  entries.count("message", (entry) => isMessage(entry) && !isSide(entry));
+/** Counts messages as a request shows them: entries of one role in a row are one, such as the blocks of a reply. */
+class MessageCounter {
+  #role: string | undefined;
+
+  /** How many more there are with these entries. */
+  add(entries: LazyEntries): number {
+    return entries.count("message", (entry) => {
+      if (!isMessage(entry) || isSide(entry)) return false;
+      const role = textField(entry, "type");
+      const isNew = role !== this.#role;
+      this.#role = role;
+      return isNew;
+    });
+  }
+}
 
 const promptText = (raw: JsonObject): string | undefined => {
   const reading = readEntry(raw);

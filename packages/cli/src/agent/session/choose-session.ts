@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { readSessionOwner } from "../../host/session-owner.ts";
 import type { ProjectStore } from "../../host/project-store.ts";
 import { openSession, type Session, type SessionDeps } from "palimpsest/internal/session/session";
 import { sessionId } from "palimpsest/internal/schema/brand";
@@ -19,9 +20,13 @@ export async function chooseSession(
   deps: ProjectStore & Pick<SessionDeps, "isClearable" | "residentTokensMin" | "redaction">,
   options: AgentOptions,
 ): Promise<ChooseSessionOutcome> {
-  const { session: choice, cwd, version } = options;
+  const { session: choice, cwd, version, env } = options;
   const circumstances = { cwd, version };
   const id = choice.kind === "resume" ? choice.id : sessionId(randomUUID());
+  if (choice.kind === "resume") {
+    const owner = await readSessionOwner(deps, { id, env });
+    if (owner !== "agent") return { kind: "not-ours", id, owner };
+  }
   if (choice.kind === "fork") {
     const copied = await copySession(deps, { from: choice.id, to: id });
     if (copied.kind !== "copied") return copied;

@@ -11,7 +11,7 @@ import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command
 import { print } from "./chat-lines.ts";
 import { isWithholdingKind } from "palimpsest/internal/schema/edit-kinds";
 import type { Entry } from "palimpsest/internal/schema/entry";
-import { contextText } from "../../text/context-text.ts";
+import { contextText, settingsLook } from "../../text/context-text.ts";
 
 export const costCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, answerer } = chat;
@@ -203,9 +203,8 @@ function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
 /** What fills the window in the next request. */
 export const contextCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, ui } = chat;
-  const { window } = agent.settings();
   const report = agent.context.view.report();
-  const look = { columns: ui.columns, model: agent.model, windowSource: window.source, windowFrom: window.from };
+  const look = { columns: ui.columns, model: agent.model, ...settingsLook(agent.settings()) };
   print(chat, (style) => contextText(report, { style, ...look }));
   return stay;
 };

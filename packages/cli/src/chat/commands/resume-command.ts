@@ -1,3 +1,4 @@
+import { listAgentSessions } from "../../host/session-owner.ts";
 import { openWorkspace } from "../../host/workspace.ts";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
@@ -12,7 +13,7 @@ export const resumeCommand: ChatCommand = async ({ rest }, chat) => {
 
 async function pickSession(chat: ChatCommandContext): Promise<string | undefined> {
   const { ui, context, agent, signal } = chat;
-  const sessions = await openWorkspace(context).list("project");
+  const sessions = await listAgentSessions(openWorkspace(context));
   const choices = sessionChoices({ sessions, current: agent.session.id, nowMillis: Date.now() });
   if (choices.length === 0) {
     tell(chat, "This project has no other session yet.");

@@ -2,7 +2,8 @@ import { dirname } from "node:path";
 import { openWorkspace } from "../../host/workspace.ts";
 import type { SessionSummary } from "palimpsest/internal/ports/store";
 import { command } from "../../program/command.ts";
-import { exitCode } from "../../program/failure.ts";
+import { exitCode, failure, type Failure, usageError } from "../../program/failure.ts";
+import { listGatewayUsers } from "../../host/gateway/user-sessions.ts";
 import { formatBytes } from "palimpsest/internal/text/format-count";
 import { homeFolder } from "palimpsest/internal/store/files/project";
 import { listProjects } from "palimpsest/internal/store/files/list-sessions";
@@ -12,15 +13,25 @@ import { type Column, table } from "../../text/table.ts";
 export const listCommand = command({
   name: "list",
   summary: "list this project's sessions, newest first",
-  options: { all: { type: "boolean", summary: "list the sessions of every project" } },
+  options: {
+    all: { type: "boolean", summary: "list the sessions of every project" },
+    user: { type: "string", shown: "name", summary: "list the sessions of this user of the gateway" },
+  },
   json: "an array of sessions, as in sessions-index.json",
   run: async (context, { options, format }) => {
-    const sessions = await openWorkspace(context).list(options.all ? "all" : "project", "all");
+    const workspace = openWorkspace(context);
+    if (options.user !== undefined && options.all)
+      return usageError("--all and --user name different sessions", "Give one of them.");
+    const unknown = options.user === undefined ? undefined : await findUnknownUser(workspace.home, options.user);
+    if (unknown !== undefined) return unknown;
+    const sessions = await (options.user === undefined
+      ? workspace.list(options.all ? "all" : "project", "all")
+      : workspace.listOfUser(options.user, "all"));
     if (format === "json") {
       await context.out.json(sessions);
     } else if (sessions.length === 0) {
       await context.out.write(
-        options.all
+        options.all || options.user !== undefined
           ? "There are no sessions yet.\n"
           : "This project has no sessions yet; --all lists those of every project.\n",
       );
@@ -31,6 +42,16 @@ export const listCommand = command({
     return exitCode.fine;
   },
 });
+
+async function findUnknownUser(home: string, user: string): Promise<Failure | undefined> {
+  const users = await listGatewayUsers(home);
+  if (users.includes(user)) return undefined;
+  return failure({
+    code: exitCode.notFound,
+    message: `the gateway has no sessions of a user ${user}`,
+    hint: users.length === 0 ? "It has none of any user but local." : `It has sessions of: ${users.join(", ")}.`,
+  });
+}
 
 type ListedSession = SessionSummary & { readonly fullPath: string };
 type Cell = Column & { readonly of: (session: ListedSession) => string };

@@ -1,4 +1,5 @@
 import { syncSettingName } from "palimpsest/internal/transcript/draft";
+import { countMessages } from "palimpsest/internal/store/summarise-session";
 import { readOrigin, sourceState, listAdoptedSessions } from "palimpsest/internal/session/session-origin";
 import { toUsd } from "palimpsest/internal/cache/cost-ledger";
 import { replyCallsIn, readCompactionSpent, notesCallsIn } from "palimpsest/internal/context/past-costs";
@@ -23,7 +24,7 @@ export const showCommand = command({
   name: "show",
   summary: "show a session's figures and its edits",
   operands: { session: sessionOperand },
-  json: "path, origin, sizeBytes, view figures, and edits with their state",
+  json: "path, origin, sizeBytes, messagesInLog, view figures, and edits with their state",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -33,7 +34,11 @@ export const showCommand = command({
       if (wrong !== undefined) return wrong;
       const { reading } = await openWorkspace(context).settings();
       const priceOf = createCallsPricer(reading.settings.models.value);
-      const session = { ...describeLog(log, { ...opened, priceOf }), madeFrom: await readSource(context, log) };
+      const session = {
+        ...describeLog(log, { ...opened, priceOf }),
+        messagesInLog: await countMessages(log.source),
+        madeFrom: await readSource(context, log),
+      };
       if (format === "json") await context.out.json(session);
       else {
         const hasClient = hasClientLists(opened.fold.path.entries);
@@ -153,6 +158,8 @@ function describeCalls({ edit }: EditEntry, priceOf: CallsPricer): Pick<Describe
 }
 
 interface ShownSession extends SessionDescription {
+  /** Also what has left the view, and other branches: the figure of `sessions list`. */
+  readonly messagesInLog: number;
   readonly madeFrom: SessionSource | null;
   /** Whether it can be sent. */
   readonly state: string;
@@ -163,7 +170,7 @@ function asText(session: ShownSession, columns: number): string {
   const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
   const lines = [
     `${joinLines(session.path)}${origin}`,
-    `size      ${formatBytes(session.sizeBytes)}, ${formatBytes(session.bytesRead)} of it read`,
+    `log       ${quantity(session.messagesInLog, "message")}, ${formatBytes(session.sizeBytes)}, ${formatBytes(session.bytesRead)} of it read`,
     `view      ${quantity(session.messages, "message")}, about ${formatNumber(session.tokens)} tokens`,
     `state     ${underLabel(session.state, columns).trimStart()}`,
     ...(session.advice === undefined ? [] : [underLabel(session.advice, columns)]),

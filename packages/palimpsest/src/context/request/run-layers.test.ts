@@ -71,7 +71,7 @@ describe("memories that go with a clearing", () => {
     cache.prefixes.cut(0);
     cache.prefixes.sent({ at: agent.deps.now(), written: [{ upToTokens: headTokens, lifetime: "1h" }], refreshed: [] });
     const [cleared] = clearedIn(await agent.turn("And now?"));
-    expect(cleared?.because).toContain("cold");
+    expect(cleared?.because).toContain("none of this is in the cache");
     const sent = sentText(world.seen.at(-1));
     expect([sent.includes("The first rule."), sent.includes("The second rule.")]).toEqual([true, false]);
     expect(cache.prefixes.upTo(headTokens, agent.deps.now())).toBe(headTokens);

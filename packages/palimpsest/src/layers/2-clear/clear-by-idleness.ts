@@ -1,9 +1,11 @@
 import { inventoryScale } from "../../cache/clear-price.ts";
+import { millis } from "../../schema/brand.ts";
+import { formatCount } from "../../text/format-count.ts";
 import type { Resident } from "../../cache/resident.ts";
 import type { Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import type { IdleRule } from "../policy.ts";
-import { explainColdRemoval, formatResults } from "../reason.ts";
+import { explainColdRemoval, explainRemoval, formatResults } from "../reason.ts";
 import { clearCandidate } from "./run-clear.ts";
 
 /**
@@ -28,12 +30,21 @@ export const clearByIdleness: Layer = {
       layer: "clear.idle",
       removesTokens,
       behindTokens: 0,
-      because: explainColdRemoval({ removesTokens, of: formatResults(results.length) }, state.moment),
+      because: explainIdleRemoval({ removesTokens, of: formatResults(results.length) }, state),
     };
     const oldestFirst = results.map(({ toolUse }) => toolUse).toReversed();
     return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: rule.marker });
   },
 };
+
+/** A rule in minutes does not ask for the cache: an hour's cache may outlive them. */
+function explainIdleRemoval(
+  removal: { readonly removesTokens: number; readonly of: string },
+  { prefixes, moment, idleMillis = millis(0) }: PipelineState,
+): string {
+  if (prefixes.isCold(moment.at)) return explainColdRemoval({ ...removal, cache: prefixes.state(moment.at) }, moment);
+  return `after ${formatCount(Math.floor(idleMillis / 60_000))} idle minutes: ${explainRemoval(removal, moment)}`;
+}
 
 function isIdle({ prefixes, moment, idleMillis }: PipelineState, { after }: IdleRule): boolean {
   if (idleMillis === undefined) return false;

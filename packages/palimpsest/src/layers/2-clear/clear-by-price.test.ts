@@ -73,6 +73,11 @@ describe("clearing by price", () => {
       "the cache is cold, so this costs nothing now: keeps 8,000 tokens of 2 results out of each request, about $0.08 over the next 20; reading them again would cost $0.03",
     ],
     [
+      "nothing known of the cache",
+      { policy, cache: "unseen" },
+      "none of this is known to be in the cache: keeps 8,000 tokens of 2 results out of each request",
+    ],
+    [
       "warm",
       { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }), moment: sonnet },
       "keeps 8,000 tokens of 2 results out of each request, about $0.05 over the next 20, for $0.003 now; reading them again would cost $0.03",
@@ -94,6 +99,14 @@ describe("clearing by price", () => {
     ],
   ])("gives its reason in tokens and money, %s", (_, wish, because) => {
     expect(clearByPrice.propose(stateOf(made(), wish))?.because).toBe(because);
+  });
+
+  it("does not call a cache cold of which only a later part was lost", () => {
+    const state = stateOf(made(), { policy });
+    state.prefixes.cut(10);
+    expect(clearByPrice.propose(state)?.because).toBe(
+      "none of this is in the cache, so this costs nothing now: keeps 8,000 tokens of 2 results out of each request",
+    );
   });
 
   it.each<[string, StateWish, boolean]>([

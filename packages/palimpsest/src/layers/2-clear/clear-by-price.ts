@@ -73,7 +73,7 @@ function forceClear(input: ClearInput, state: PipelineState): ClearPrice | undef
   return found.removesTokens >= freeTokens && leavesRoom ? found : undefined;
 }
 
-function createPriceCandidate(price: ClearPrice, { moment, rule }: ClearInput): Candidate {
+function createPriceCandidate(price: ClearPrice, input: ClearInput): Candidate {
   const { why, removesTokens, behindTokens, againCost, riskCost } = price;
   const figures = {
     layer: "clear.price",
@@ -81,8 +81,8 @@ function createPriceCandidate(price: ClearPrice, { moment, rule }: ClearInput): 
     behindTokens,
     cost: againCost + riskCost,
     ...(why === "warm" ? { unforcedCost: againCost } : {}),
-    because: explainClear(price, moment),
-    figures: clearFigures(price, rule),
+    because: explainClear(price, input),
+    figures: clearFigures(price, input.rule),
   };
   const results = price.results.map(({ toolUse }) => toolUse);
   return clearCandidate(figures, { cause: "price", results, marker: "named", priced: price });

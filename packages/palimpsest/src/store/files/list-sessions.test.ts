@@ -165,7 +165,8 @@ it.skipIf(process.platform === "win32")("does not wait for a pipe in the index's
 });
 
 it("counts long transcripts when asked to, and remembers the count", async () => {
-  const long = prompt("x".repeat(1000)).repeat(Math.ceil((3 * summaryEndBytes) / 1000));
+  const answer = `${JSON.stringify({ type: "assistant", message: { role: "assistant", content: [] } })}\n`;
+  const long = (prompt("x".repeat(1000)) + answer).repeat(Math.ceil((3 * summaryEndBytes) / 1000));
   const count = long.split("\n").length - 1;
   const folder = await temporaryFolder();
   await writeFile(join(folder, "a.jsonl"), long);
