@@ -44,11 +44,11 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
       return contextExchange({
         ...deps,
         conversations,
-        // Stored as the client sent them, also with what must not be stored.
-        historyLog: new HistoryLog(
-          (user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user)),
-          { listUsers: () => listHistoryUsers(home) },
-        ),
+        historyLog: new HistoryLog((user) => historyLogPath(home, user), {
+          listUsers: () => listHistoryUsers(home),
+          // Histories are stored as the client sent them, also with what must not be stored.
+          isWritten: () => context().secrets !== "redact",
+        }),
         options: () => ({
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",

@@ -159,10 +159,13 @@ export class StoredHistories {
   }
 
   /**
-   * Sessions were deleted: their replies go, in memory and on disk. What a reply of another session goes on from stays, as a
-   * part of that one.
+   * Sessions were deleted: their replies go, on disk and in memory. What a reply of another session goes on from stays, as a
+   * part of that one. Rejects if a file can't be read or written: then it is to be called again.
    */
   async forget({ user, sessions }: DeletedSessions): Promise<void> {
+    await this.#log?.remove({ user, sessions });
+    // What is being restored may have been read before.
+    await Promise.all(user === undefined ? this.#restoredByUser.values() : [this.#restoredByUser.get(user)]);
     const deleted = new Set(sessions);
     // Each is put back, so that they stay in their order.
     for (const history of this.#histories.values().toArray()) {
@@ -170,7 +173,6 @@ export class StoredHistories {
       this.#histories.delete(history);
       if (rest !== undefined) this.#histories.add(rest);
     }
-    await this.#log?.remove({ user, sessions });
   }
 
   /** A list that has no beginning elsewhere. It is read only if the client goes on from its reply. */
