@@ -8,7 +8,7 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/conversation-context.ts";
-import { conversationsPath, historyLogPath, listHistoryUsers, toolUsagePath } from "./conversation/forget-sessions.ts";
+import { conversationsPath, historyLogPath, listHistoryUsers, toolUsagePath } from "./conversation/gateway-files.ts";
 import { HistoryLog } from "./conversation/history/history-log.ts";
 import type { ConversationOwner } from "./conversation/request/request-reader.ts";
 import { ToolUsageLog } from "./conversation/tools/tool-usage-log.ts";

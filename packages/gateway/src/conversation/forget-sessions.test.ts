@@ -5,7 +5,8 @@ import { expect, it } from "vitest";
 import { memoryStore } from "palimpsest/internal/store/memory/store";
 import { ConversationLog } from "./conversation-log.ts";
 import { Conversations } from "./conversations.ts";
-import { forgetSessions, historyLogPath, listHistoryUsers, toolUsagePath } from "./forget-sessions.ts";
+import { forgetSessions } from "./forget-sessions.ts";
+import { historyLogPath, listHistoryUsers, toolUsagePath } from "./gateway-files.ts";
 import { HistoryLog } from "./history/history-log.ts";
 import { deferAfterConversations } from "./limits.ts";
 import { StoredHistories } from "./history/stored-histories.ts";
@@ -43,7 +44,7 @@ it("a deleted session leaves no line among the deferred tools of a gateway that 
   expect(await readTools(home)).toMatch(/"other"/);
 });
 
-it("nor of one that runs, which forgets it in memory too", async () => {
+it("a deleted session leaves no line among the deferred tools of a gateway that runs, nor in its memory", async () => {
   const home = await openHome();
   const toolUsageLog = await deferTools(home);
   const conversations = await openConversations(toolUsageLog);
@@ -75,7 +76,7 @@ async function storeHistories(home: string): Promise<void> {
 const readHistories = (home: string): Promise<readonly string[]> =>
   Promise.all(users.map((user) => readFile(historyLogPath(home, user), "utf8")));
 
-it("a history of a session whose conversation is no longer known goes, whoever's it is", async () => {
+it("a deleted session whose conversation is no longer known leaves no history of any user on disk", async () => {
   const home = await openHome();
   await storeHistories(home);
   await forgetSessions(home, ["local-one", "ada-one"]);
@@ -85,7 +86,7 @@ it("a history of a session whose conversation is no longer known goes, whoever's
   expect(eve).toMatch(/eve-one/);
 });
 
-it("also from a gateway that runs", async () => {
+it("a deleted session whose conversation is no longer known leaves no history in a gateway that runs", async () => {
   const home = await openHome();
   await storeHistories(home);
   const histories = new StoredHistories(
