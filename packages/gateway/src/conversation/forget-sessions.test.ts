@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rename, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
@@ -102,4 +102,21 @@ it("a deleted session whose conversation is no longer known leaves no history in
   expect(["msg_one", "msg_other"].map((id) => goOn("ada", id))).toEqual(["not-found", "stored"]);
   expect(goOn("eve", "msg_one")).toBe("stored");
   await conversations.close();
+});
+
+it("a deleted session leaves no line in a file of histories that has its earlier name", async () => {
+  const home = await openHome();
+  await storeHistories(home);
+  const [first, second] = [historyLogPath(home, "local"), historyLogPath(home, "ada")];
+  const nameEarlier = (path: string): string => join(dirname(path), "held.jsonl");
+  await rename(first, nameEarlier(first));
+  // A gateway has begun the new file already.
+  await copyFile(second, nameEarlier(second));
+  await forgetSessions(home, ["local-one", "ada-one"]);
+  const [local, ada] = await readHistories(home);
+  expect([local, ada].map((text) => [text?.includes("-one"), text?.includes("-other")])).toEqual([
+    [false, true],
+    [false, true],
+  ]);
+  for (const path of [first, second]) await expect(readFile(nameEarlier(path))).rejects.toThrow("ENOENT");
 });

@@ -1,5 +1,11 @@
 import { ConversationLog } from "./conversation-log.ts";
-import { conversationsPath, historyLogPath, listHistoryUsers, toolUsagePath } from "./gateway-files.ts";
+import {
+  conversationsPath,
+  historyLogPath,
+  listHistoryUsers,
+  renameHistoryLogs,
+  toolUsagePath,
+} from "./gateway-files.ts";
 import { HistoryLog } from "./history/history-log.ts";
 import { ToolUsageLog } from "./tools/tool-usage-log.ts";
 
@@ -8,6 +14,7 @@ import { ToolUsageLog } from "./tools/tool-usage-log.ts";
  * is started meanwhile. Rejects if a file can't be written.
  */
 export async function forgetSessions(home: string, sessions: readonly string[]): Promise<void> {
+  await renameHistoryLogs(home);
   const log = await ConversationLog.open(conversationsPath(home));
   await (await ToolUsageLog.open(toolUsagePath(home))).forget(sessions);
   const histories = new HistoryLog((user) => historyLogPath(home, user), { listUsers: () => listHistoryUsers(home) });
