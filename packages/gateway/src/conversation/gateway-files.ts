@@ -4,13 +4,12 @@ import { exists } from "palimpsest/internal/store/files/disk";
 import { localUser } from "../operate/users.ts";
 import { ifAbsent } from "./json-lines-file.ts";
 
-/** What the gateway keeps in the home besides sessions. */
-
 export const conversationsPath = (home: string): string => join(home, "gateway", "conversations.jsonl");
 
 export const toolUsagePath = (home: string): string => join(home, "gateway", "tools.jsonl");
 
-export const historyLogPath = (home: string, user: string): string => join(userFolder(home, user), "histories.jsonl");
+export const historyLogPath = (home: string, user: string): string =>
+  join(historyFolder(home, user), "histories.jsonl");
 
 /** All who may have a history log. */
 export const listHistoryUsers = async (home: string): Promise<readonly string[]> => [
@@ -24,11 +23,11 @@ export const listHistoryUsers = async (home: string): Promise<readonly string[]>
  */
 export async function renameHistoryLogs(home: string): Promise<void> {
   for (const user of await listHistoryUsers(home)) {
-    const [earlier, path] = [join(userFolder(home, user), "held.jsonl"), historyLogPath(home, user)];
+    const [earlier, path] = [join(historyFolder(home, user), "held.jsonl"), historyLogPath(home, user)];
     if (await exists(path)) await rm(earlier, { force: true });
     else await rename(earlier, path).catch(ifAbsent(undefined));
   }
 }
 
-const userFolder = (home: string, user: string): string =>
+const historyFolder = (home: string, user: string): string =>
   join(home, "gateway", ...(user === localUser ? [] : ["users", user]));

@@ -33,7 +33,7 @@ export interface DeletedSessions {
   readonly user: string | undefined;
 }
 
-export interface HistoryLogOptions {
+interface HistoryLogOptions {
   readonly bytesMax?: number | undefined;
   /** All who may have a file. */
   readonly listUsers?: () => Promise<readonly string[]>;

@@ -155,8 +155,13 @@ describe("a reply of a deleted session", () => {
     return { histories, inFlight };
   };
   const whole = [
-    ...[asked("One."), said("I am msg_1."), asked("On."), said("I am msg_2.")],
-    ...[asked("On."), said("I am msg_3."), asked("On.")],
+    asked("One."),
+    said("I am msg_1."),
+    asked("On."),
+    said("I am msg_2."),
+    asked("On."),
+    said("I am msg_3."),
+    asked("On."),
   ];
 
   it("stays in the list of a request that went on from it before the deletion", async () => {

@@ -165,7 +165,8 @@ export class StoredHistories {
   async forget({ user, sessions }: DeletedSessions): Promise<void> {
     await this.#log?.remove({ user, sessions });
     // What is being restored may have been read before.
-    await Promise.all(user === undefined ? this.#restoredByUser.values() : [this.#restoredByUser.get(user)]);
+    for (const one of user === undefined ? this.#restoredByUser.keys().toArray() : [user])
+      await this.#restoredByUser.get(one);
     const deleted = new Set(sessions);
     // Each is put back, so that they stay in their order.
     for (const history of this.#histories.values().toArray()) {
