@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { called } from "./support/called.ts";
@@ -92,6 +92,41 @@ describe("a session that is deleted", () => {
     const session = await findSession(world, "Number forty-one.");
     expect((await called(world, "sessions", "delete", session, "--yes")).code).toBe(0);
     expect(await listSessions(world)).toEqual([]);
+  });
+});
+
+describe("histories of an earlier run of the gateway", () => {
+  const endGateway = async ({ child, ended }: Awaited<ReturnType<typeof startGateway>>): Promise<void> => {
+    child.kill("SIGTERM");
+    await ended;
+  };
+
+  it("go with their session although the config now has secrets redacted", async () => {
+    const world = await createWorld();
+    const first = await startGateway(world);
+    const one = await beginThread(first.url, "Number forty-one.");
+    await endGateway(first);
+    const path = join(world.home, "gateway.json");
+    const config = JSON.parse(await readFile(path, "utf8")) as object;
+    await writeFile(path, JSON.stringify({ ...config, context: { secrets: "redact" } }));
+    const { url } = await startGateway(world);
+    await beginThread(url, "Number seven.");
+    expect(await readLogs(world)).toMatch(/forty-one/);
+    const session = await findSession(world, "Number forty-one.");
+    expect((await called(world, "sessions", "delete", session, "--yes")).code).toBe(0);
+    expect(await readLogs(world)).not.toMatch(/forty-one|seven/);
+    expect(await goOn(url, one)).toBe(404);
+  });
+
+  it("are gone on with if their file has its earlier name", async () => {
+    const world = await createWorld();
+    const first = await startGateway(world);
+    const one = await beginThread(first.url, "Number forty-one.");
+    await endGateway(first);
+    const folder = join(world.home, "gateway");
+    await rename(join(folder, "histories.jsonl"), join(folder, "held.jsonl"));
+    const { url } = await startGateway(world);
+    expect([await goOn(url, one), await readdir(folder)]).toEqual([200, expect.not.arrayContaining(["held.jsonl"])]);
   });
 });
 

@@ -8,7 +8,13 @@ import { filePorts, homeMailFolder } from "palimpsest/internal/store/files/store
 import { ConversationLog } from "./conversation/conversation-log.ts";
 import { Conversations } from "./conversation/conversations.ts";
 import type { ReductionOptions } from "./conversation/conversation-context.ts";
-import { conversationsPath, historyLogPath, listHistoryUsers, toolUsagePath } from "./conversation/forget-sessions.ts";
+import {
+  conversationsPath,
+  historyLogPath,
+  listHistoryUsers,
+  renameHistoryLogs,
+  toolUsagePath,
+} from "./conversation/gateway-files.ts";
 import { HistoryLog } from "./conversation/history/history-log.ts";
 import type { ConversationOwner } from "./conversation/request/request-reader.ts";
 import { ToolUsageLog } from "./conversation/tools/tool-usage-log.ts";
@@ -44,11 +50,11 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
       return contextExchange({
         ...deps,
         conversations,
-        // Stored as the client sent them, also with what must not be stored.
-        historyLog: new HistoryLog(
-          (user) => (context().secrets === "redact" ? undefined : historyLogPath(home, user)),
-          { listUsers: () => listHistoryUsers(home) },
-        ),
+        historyLog: new HistoryLog((user) => historyLogPath(home, user), {
+          listUsers: () => listHistoryUsers(home),
+          // Histories are stored as the client sent them, also with what must not be stored.
+          isWritten: () => context().secrets !== "redact",
+        }),
         options: () => ({
           summarizer: context().summarizer ?? "none",
           usage: context().usage ?? "used",
@@ -75,6 +81,7 @@ export async function openGateway({ home, cwd, ...options }: OpenGatewayOptions)
 async function openLogs(home: string) {
   const folder = join(home, "gateway");
   try {
+    await renameHistoryLogs(home);
     const log = await ConversationLog.open(conversationsPath(home));
     return { kind: "open", log, toolUsageLog: await ToolUsageLog.open(toolUsagePath(home)) } as const;
   } catch (error) {

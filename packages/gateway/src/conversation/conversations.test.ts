@@ -113,3 +113,53 @@ describe("a session that the client names", () => {
     expect(recognise(...asked, ...asked)).toBe("ABCABC");
   });
 });
+
+describe("a conversation that is deleted", () => {
+  const ask = (...words: readonly string[]) => {
+    const messages = words.map((content, nth) => ({ role: nth % 2 === 0 ? "user" : "assistant", content }));
+    const bytes = Buffer.from(JSON.stringify({ model: "m", messages, ...tools }));
+    const found = conversations.find({
+      user: "ada",
+      project: undefined,
+      provider: "anthropic",
+      ...named,
+      bytes,
+      signal: new AbortController().signal,
+    });
+    if (found === undefined) throw new Error("not found");
+    conversations.enter(found);
+    return found;
+  };
+  const end = (found: ReturnType<typeof ask>): void => {
+    conversations.replied(found);
+    conversations.leave(found);
+  };
+
+  it("is not found by a request that comes before all is deleted: that one begins another", async () => {
+    const first = ask("a");
+    end(first);
+    const deletion = Promise.withResolvers<undefined>();
+    conversations.onForget(() => deletion.promise);
+    const forgotten = conversations.forget([first.active.id]);
+    const second = ask("a", "B", "c");
+    deletion.resolve(undefined);
+    expect([await forgotten, second.active.id === first.active.id]).toEqual(["forgotten", false]);
+    expect(await conversations.release(second.active.id)).toBe("running");
+    end(second);
+    expect(ask("a", "B", "c", "D", "e").active.id).toBe(second.active.id);
+  });
+
+  it("is deleted by the next try if a part of it could not be", async () => {
+    const first = ask("a");
+    end(first);
+    const users: (string | undefined)[] = [];
+    conversations.onForget(({ user }) => {
+      users.push(user);
+      return users.length === 1 ? Promise.reject(new Error("disk full")) : Promise.resolve();
+    });
+    await expect(conversations.forget([first.active.id])).rejects.toThrow("disk full");
+    expect(await conversations.forget([first.active.id])).toBe("forgotten");
+    // Undefined: anybody's.
+    expect(users).toEqual(["ada", undefined]);
+  });
+});

@@ -190,14 +190,13 @@ export class Conversations implements GatewayState {
   async forget(ids: readonly string[]): Promise<ForgetOutcome> {
     if (ids.some((id) => (this.#active.get(id)?.running ?? 0) > 0)) return "running";
     const sessionsByUser = Map.groupBy(ids, (id) => (this.#deps.log.facts(id) ?? this.#rows.get(id))?.user);
-    for (const id of ids) {
-      const active = this.#active.get(id);
-      if (active !== undefined) await this.#close(active);
-    }
-    // Before it is no longer known whose they are: what fails can be tried again.
+    const closed = ids.flatMap((id) => this.#active.get(id) ?? []);
+    // At once: a request that comes meanwhile begins another conversation.
+    for (const id of ids) this.#drop(id);
+    for (const active of closed) await this.#close(active);
+    // If one fails, the next try deletes them as sessions that may be anybody's.
     for (const [user, sessions] of sessionsByUser)
       for (const listener of this.#forgetListeners) await listener({ user, sessions });
-    for (const id of ids) this.#drop(id);
     await this.#deps.log.rewrite();
     return "forgotten";
   }

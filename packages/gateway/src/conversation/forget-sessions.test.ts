@@ -1,11 +1,12 @@
-import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rename, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { memoryStore } from "palimpsest/internal/store/memory/store";
 import { ConversationLog } from "./conversation-log.ts";
 import { Conversations } from "./conversations.ts";
-import { forgetSessions, historyLogPath, listHistoryUsers, toolUsagePath } from "./forget-sessions.ts";
+import { forgetSessions } from "./forget-sessions.ts";
+import { historyLogPath, listHistoryUsers, toolUsagePath } from "./gateway-files.ts";
 import { HistoryLog } from "./history/history-log.ts";
 import { deferAfterConversations } from "./limits.ts";
 import { StoredHistories } from "./history/stored-histories.ts";
@@ -43,7 +44,7 @@ it("a deleted session leaves no line among the deferred tools of a gateway that 
   expect(await readTools(home)).toMatch(/"other"/);
 });
 
-it("nor of one that runs, which forgets it in memory too", async () => {
+it("a deleted session leaves no line among the deferred tools of a gateway that runs, nor in its memory", async () => {
   const home = await openHome();
   const toolUsageLog = await deferTools(home);
   const conversations = await openConversations(toolUsageLog);
@@ -75,7 +76,7 @@ async function storeHistories(home: string): Promise<void> {
 const readHistories = (home: string): Promise<readonly string[]> =>
   Promise.all(users.map((user) => readFile(historyLogPath(home, user), "utf8")));
 
-it("a history of a session whose conversation is no longer known goes, whoever's it is", async () => {
+it("a deleted session whose conversation is no longer known leaves no history of any user on disk", async () => {
   const home = await openHome();
   await storeHistories(home);
   await forgetSessions(home, ["local-one", "ada-one"]);
@@ -85,7 +86,7 @@ it("a history of a session whose conversation is no longer known goes, whoever's
   expect(eve).toMatch(/eve-one/);
 });
 
-it("also from a gateway that runs", async () => {
+it("a deleted session whose conversation is no longer known leaves no history in a gateway that runs", async () => {
   const home = await openHome();
   await storeHistories(home);
   const histories = new StoredHistories(
@@ -101,4 +102,21 @@ it("also from a gateway that runs", async () => {
   expect(["msg_one", "msg_other"].map((id) => goOn("ada", id))).toEqual(["not-found", "stored"]);
   expect(goOn("eve", "msg_one")).toBe("stored");
   await conversations.close();
+});
+
+it("a deleted session leaves no line in a file of histories that has its earlier name", async () => {
+  const home = await openHome();
+  await storeHistories(home);
+  const [first, second] = [historyLogPath(home, "local"), historyLogPath(home, "ada")];
+  const nameEarlier = (path: string): string => join(dirname(path), "held.jsonl");
+  await rename(first, nameEarlier(first));
+  // A gateway has begun the new file already.
+  await copyFile(second, nameEarlier(second));
+  await forgetSessions(home, ["local-one", "ada-one"]);
+  const [local, ada] = await readHistories(home);
+  expect([local, ada].map((text) => [text?.includes("-one"), text?.includes("-other")])).toEqual([
+    [false, true],
+    [false, true],
+  ]);
+  for (const path of [first, second]) await expect(readFile(nameEarlier(path))).rejects.toThrow("ENOENT");
 });

@@ -5,8 +5,8 @@ import type { SessionRemover } from "palimpsest/internal/session/delete-sessions
 import type { askGateway, FoundGateway } from "./gateway-place.ts";
 
 /**
- * Removes what the gateway of this home keeps of deleted sessions: how it recognises them, and histories of clients that send
- * only what is new. A running gateway does it itself; one that does not answer is asked again by the next deletion.
+ * Removes what the gateway of this home keeps of deleted sessions: how it recognises them, which tools it defers in them, and
+ * histories of clients that send only what is new. A running gateway does it itself; one that does not answer is asked again by the next deletion.
  */
 export const gatewayRemover = (home: string): SessionRemover => ({
   name: "gateway",

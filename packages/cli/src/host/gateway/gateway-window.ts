@@ -1,5 +1,5 @@
 import { readWindow } from "@palimpsest/gateway/internal/conversation/conversation-log";
-import { conversationsPath } from "@palimpsest/gateway/internal/conversation/forget-sessions";
+import { conversationsPath } from "@palimpsest/gateway/internal/conversation/gateway-files";
 import { homeFolder } from "palimpsest/internal/store/files/project";
 
 /**

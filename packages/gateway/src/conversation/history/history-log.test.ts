@@ -152,3 +152,37 @@ it("leaves a session what another one went on from, if that one is deleted", asy
   await first.forget({ user: "ann", sessions: ["one"] });
   expect([first.bytes, (await goOn(first, "msg_1")).kind]).toEqual([0, "not-found"]);
 });
+
+it("restores nothing of a session that is deleted meanwhile", async () => {
+  const path = await folder();
+  await put(begin(openIn(path)), "msg_1", "one");
+  for (const user of ["ann", undefined]) {
+    const second = openIn(path);
+    const restored = second.restore("ann");
+    await Promise.all([restored, second.forget({ user, sessions: ["one"] })]);
+    expect([(await goOn(second, "msg_1")).kind, second.bytes]).toEqual(["not-found", 0]);
+    await put(begin(openIn(path)), "msg_1", "one");
+  }
+});
+
+it("removes deleted sessions also while nothing is written", async () => {
+  const path = await folder();
+  let isWritten = true;
+  const log = new HistoryLog((user) => join(path, user, "histories.jsonl"), { isWritten: () => isWritten });
+  const histories = new StoredHistories(log);
+  await put(begin(histories, "Of one."), "msg_1", "one");
+  isWritten = false;
+  await put(begin(histories, "Of two."), "msg_2", "two");
+  histories.linkReplies("ann", { first: "msg_3", last: "msg_33" });
+  expect((await log.read("ann")).map((line) => "id" in line && line.id)).toEqual(["msg_1"]);
+  await histories.forget({ user: "ann", sessions: ["one"] });
+  expect(await readFile(join(path, "ann", "histories.jsonl"), "utf8")).toBe("");
+});
+
+it("keeps lines without a session if a session with an empty id is deleted", async () => {
+  const path = await folder();
+  const log = new HistoryLog((user) => join(path, `${user}.jsonl`));
+  await log.append("ann", { id: "msg_1", added: [], said: [] });
+  await log.remove({ user: "ann", sessions: [""] });
+  expect(await log.read("ann")).toHaveLength(1);
+});

@@ -33,56 +33,57 @@ export interface DeletedSessions {
   readonly user: string | undefined;
 }
 
+interface HistoryLogOptions {
+  readonly bytesMax?: number | undefined;
+  /** All who may have a file. */
+  readonly listUsers?: () => Promise<readonly string[]>;
+  /** Whether lines are added. What was written before can be read and removed all the same. */
+  readonly isWritten?: () => boolean;
+}
+
 /**
  * Stored histories on disk: a file for each user, to which a line is added for each reply before the client has all of it, so
  * that a client can go on after the gateway was killed. Readable for its owner alone. A line that is cut off, or that goes on
  * from one that is not there, does not count: no history is restored in part.
  */
 export class HistoryLog {
-  readonly #path: (user: string) => string | undefined;
+  readonly #path: (user: string) => string;
   readonly #bytesMax: number;
   readonly #listUsers: () => Promise<readonly string[]>;
+  readonly #isWritten: () => boolean;
   readonly #fileByUser = new Map<string, JsonLinesFile>();
 
-  /** `path` undefined: nothing of this user is kept on disk. `listUsers`: all who may have a file. */
-  constructor(
-    path: (user: string) => string | undefined,
-    {
-      bytesMax = historyLogBytesMax,
-      listUsers = () => Promise.resolve([]),
-    }: { readonly bytesMax?: number | undefined; readonly listUsers?: () => Promise<readonly string[]> } = {},
-  ) {
+  constructor(path: (user: string) => string, options: HistoryLogOptions = {}) {
     this.#path = path;
-    this.#bytesMax = bytesMax;
-    this.#listUsers = listUsers;
+    this.#bytesMax = options.bytesMax ?? historyLogBytesMax;
+    this.#listUsers = options.listUsers ?? (() => Promise.resolve([]));
+    this.#isWritten = options.isWritten ?? (() => true);
   }
 
   /** Resolves when it is written. Never rejects: a line that can't be written costs a later restoration, not the request. */
   async append(user: string, entry: HistoryLine): Promise<void> {
-    await this.#file(user)?.append([entry]);
+    if (this.#isWritten()) await this.#file(user).append([entry]);
   }
 
   /** Leaves nothing of these sessions but what others go on from. Rejects if the file can't be read or written. */
   async remove({ user, sessions }: DeletedSessions): Promise<void> {
     const users = user === undefined ? [...this.#fileByUser.keys(), ...(await this.#listUsers())] : [user];
-    for (const one of new Set(users)) await this.#file(one)?.filter((texts) => withoutSessions(texts, sessions));
+    for (const one of new Set(users)) await this.#file(one).filter((texts) => withoutSessions(texts, sessions));
   }
 
   /** What was written of this user, oldest first. Nothing if it can't be read. */
   async read(user: string): Promise<readonly HistoryLine[]> {
     const texts = await this.#file(user)
-      ?.read()
+      .read()
       .catch(() => []);
-    return parseLines(texts ?? []).map(({ entry }) => entry);
+    return parseLines(texts).map(({ entry }) => entry);
   }
 
-  #file(user: string): JsonLinesFile | undefined {
-    const path = this.#path(user);
-    if (path === undefined) return undefined;
+  #file(user: string): JsonLinesFile {
     const bytesMax = this.#bytesMax;
     const shorten = (texts: readonly string[]): readonly string[] =>
       keepNewest(parseLines(texts), bytesMax / 2).map(({ text }) => text);
-    const file = this.#fileByUser.get(user) ?? new JsonLinesFile(path, { bytesMax, shorten });
+    const file = this.#fileByUser.get(user) ?? new JsonLinesFile(this.#path(user), { bytesMax, shorten });
     this.#fileByUser.set(user, file);
     return file;
   }
@@ -110,7 +111,10 @@ function keepOthers(lines: readonly ReadLine[], removed: ReadonlySet<string>): r
   const sessionById = new Map<string, string | undefined>();
   for (const [id, { session, from }] of turnById)
     sessionById.set(id, session ?? (from === undefined ? undefined : sessionById.get(from)));
-  const isRemoved = (id: string): boolean => removed.has(sessionById.get(id) ?? "");
+  const isRemoved = (id: string): boolean => {
+    const session = sessionById.get(id);
+    return session !== undefined && removed.has(session);
+  };
   const kept = new Set<string>();
   for (const [id] of turnById) {
     if (isRemoved(id)) continue;

@@ -140,6 +140,69 @@ describe("what is stored is bounded", () => {
   });
 });
 
+describe("a reply of a deleted session", () => {
+  const put = async (outcome: HistoryOutcome, id: string, session: string): Promise<void> => {
+    if (outcome.kind !== "stored") throw new Error(`not stored: ${outcome.kind}`);
+    await outcome.settle({ id, elements: [said(`I am ${id}.`)], kind: "added" }, session);
+  };
+  /** A request goes on from a reply of a session that is deleted before the request has its own reply. */
+  const deleteMeanwhile = async () => {
+    const histories = new StoredHistories();
+    await put(begin(histories, "One."), "msg_1", "kept");
+    await put(goOn(histories, "msg_1"), "msg_2", "deleted");
+    const inFlight = goOn(histories, "msg_2");
+    await histories.forget({ user: "ann", sessions: ["deleted"] });
+    return { histories, inFlight };
+  };
+  const whole = [
+    asked("One."),
+    said("I am msg_1."),
+    asked("On."),
+    said("I am msg_2."),
+    asked("On."),
+    said("I am msg_3."),
+    asked("On."),
+  ];
+
+  it("stays in the list of a request that went on from it before the deletion", async () => {
+    const { histories, inFlight } = await deleteMeanwhile();
+    await put(inFlight, "msg_3", "other");
+    expect(bodyOf(goOn(histories, "msg_3"))).toMatchObject({ messages: whole });
+    expect(goOn(histories, "msg_2").kind).toBe("not-found");
+  });
+
+  it("is not replaced in that list by what the history goes on with after the deletion", async () => {
+    const { histories, inFlight } = await deleteMeanwhile();
+    await put(goOn(histories, "msg_1"), "msg_9", "kept");
+    await put(inFlight, "msg_3", "other");
+    expect(bodyOf(goOn(histories, "msg_3"))).toMatchObject({ messages: whole });
+    expect(JSON.stringify(bodyOf(goOn(histories, "msg_9")))).not.toMatch(/msg_[23]/);
+  });
+
+  it("leaves another history its reply of the same id", async () => {
+    const histories = new StoredHistories();
+    await put(begin(histories, "One."), "msg_1", "deleted");
+    await put(begin(histories, "Two."), "msg_1", "kept");
+    await histories.forget({ user: "ann", sessions: ["deleted"] });
+    expect(bodyOf(goOn(histories, "msg_1"))).toMatchObject({ messages: [asked("Two."), {}, {}] });
+  });
+
+  it("leaves the order in which histories are dropped as it was", async () => {
+    const long = "word ".repeat(200);
+    const histories = new StoredHistories(undefined, { bytesMax: 3_000 });
+    await put(begin(histories, long), "msg_1", "kept");
+    await put(goOn(histories, "msg_1"), "msg_2", "deleted");
+    await put(begin(histories, long), "msg_3", "kept");
+    await histories.forget({ user: "ann", sessions: ["deleted"] });
+    await put(begin(histories, long), "msg_4", "kept");
+    expect(["msg_1", "msg_3", "msg_4"].map((id) => goOn(histories, id).kind)).toEqual([
+      "not-found",
+      "stored",
+      "stored",
+    ]);
+  });
+});
+
 describe("a response", () => {
   const open = (histories: StoredHistories, body: object): HistoryOutcome =>
     histories.openResponse({ user: "ann", bytes: encode(body) });

@@ -159,14 +159,21 @@ export class StoredHistories {
   }
 
   /**
-   * Sessions were deleted: their replies go, in memory and on disk. What a reply of another session goes on from stays, as a
-   * part of that one.
+   * Sessions were deleted: their replies go, on disk and in memory. What a reply of another session goes on from stays, as a
+   * part of that one. Rejects if a file can't be read or written: then it is to be called again.
    */
   async forget({ user, sessions }: DeletedSessions): Promise<void> {
-    const deleted = new Set(sessions);
-    for (const history of this.#histories.values().toArray())
-      if (user === undefined || history.user === user) this.#forgetReplies(history, deleted);
     await this.#log?.remove({ user, sessions });
+    // What is being restored may have been read before.
+    for (const one of user === undefined ? this.#restoredByUser.keys().toArray() : [user])
+      await this.#restoredByUser.get(one);
+    const deleted = new Set(sessions);
+    // Each is put back, so that they stay in their order.
+    for (const history of this.#histories.values().toArray()) {
+      const rest = user === undefined || history.user === user ? this.#cut(history, deleted) : history;
+      this.#histories.delete(history);
+      if (rest !== undefined) this.#histories.add(rest);
+    }
   }
 
   /** A list that has no beginning elsewhere. It is read only if the client goes on from its reply. */
@@ -242,6 +249,8 @@ export class StoredHistories {
     const size = this.#size(user);
     if (!this.#pointByReply.has(key)) size.replies += 1;
     const newest = { history, length: history.pieces.length, fields, session };
+    // An id that comes again is the last in order too.
+    history.pointByKey.delete(key);
     history.pointByKey.set(key, newest);
     this.#pointByReply.set(key, newest);
     this.#histories.delete(history);
@@ -316,26 +325,38 @@ export class StoredHistories {
   #drop(history: History): void {
     if (!this.#histories.delete(history)) return;
     this.#grow(history, -history.bytes);
-    this.#removePoints(history, [...history.pointByKey.keys()]);
+    this.#removePoints(history, history.pointByKey);
   }
 
-  /** Cuts a history off behind its last reply of a session that is not deleted. */
-  #forgetReplies(history: History, deleted: ReadonlySet<string>): void {
+  /**
+   * The history up to its last reply of a session that is not deleted; undefined if it has none. A cut makes another history:
+   * a request that is being answered may go on from what is cut off, and keeps the whole list.
+   */
+  #cut(history: History, deleted: ReadonlySet<string>): History | undefined {
     const points = [...history.pointByKey];
     const last = points.findLastIndex(([, { session }]) => session === undefined || !deleted.has(session));
-    const kept = points[last]?.[1];
-    if (kept === undefined) return this.#drop(history);
-    const removed = points.slice(last + 1).map(([key]) => key);
-    this.#grow(history, -countPieces(history.pieces.splice(kept.length)));
-    this.#removePoints(history, removed);
+    if (last === points.length - 1) return history;
+    const length = points[last]?.[1].length;
+    if (length === undefined) {
+      this.#drop(history);
+      return undefined;
+    }
+    this.#removePoints(history, points.slice(last + 1));
+    this.#grow(history, -countPieces(history.pieces.slice(length)));
+    const rest: History = { ...history, pieces: history.pieces.slice(0, length), pointByKey: new Map() };
+    for (const [key, point] of points.slice(0, last + 1)) {
+      const moved = { ...point, history: rest };
+      rest.pointByKey.set(key, moved);
+      if (this.#pointByReply.get(key) === point) this.#pointByReply.set(key, moved);
+    }
+    return rest;
   }
 
-  #removePoints(history: History, keys: readonly string[]): void {
+  /** An id that another history has too stays with that one, if it has it later. */
+  #removePoints(history: History, points: Iterable<readonly [string, HistoryPoint]>): void {
     const size = this.#size(history.user);
-    for (const key of keys) {
-      history.pointByKey.delete(key);
-      if (this.#pointByReply.delete(key)) size.replies -= 1;
-    }
+    for (const [key, point] of points)
+      if (this.#pointByReply.get(key) === point && this.#pointByReply.delete(key)) size.replies -= 1;
   }
 }
 
