@@ -255,18 +255,22 @@ export class GatewayConversation<P extends Provider> {
     const { fixed, gatewayTools, windowTokens } = this.#context;
     const definitions = gatewayTools.map(({ definition }) => definition);
     const { body } = current;
-    const compared = {
-      client: body.elements,
-      sent: written.list,
-      fixed: [fixed?.system, fixed?.tools],
-      gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
-    };
+    const compare = (usedTokens: number): number =>
+      this.#estimator.compare(
+        {
+          client: body.elements,
+          sent: written.list,
+          fixed: [fixed?.system, fixed?.tools],
+          gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
+        },
+        usedTokens,
+      );
     const prepared: PreparedBody = {
       ...written,
       tokens: request.tokens,
       windowTokens,
       gatewayTools: new Set(definitions.map(({ name }) => name)),
-      moreTokens: (usedTokens) => this.#estimator.compare(compared, usedTokens),
+      moreTokens: compare,
     };
     this.#liveByBody.get(body)?.setPrepared(prepared);
     return prepared;

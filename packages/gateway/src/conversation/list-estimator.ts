@@ -47,6 +47,7 @@ interface MeasuredList {
 export class ListEstimator {
   readonly #provider: Provider;
   readonly #countsByElement = new WeakMap<object, ByteCounts>();
+  readonly #countsByFixed = new WeakMap<object, ByteCounts>();
   readonly #calibration = new Calibration();
   #anchor: Anchor | undefined;
 
@@ -59,7 +60,7 @@ export class ListEstimator {
     const client = this.#measure(lists.client);
     const sent = this.#measure(lists.sent);
     const whole = { ...sent.counts };
-    for (const value of [...fixed, ...gatewayTools]) if (value !== undefined) measureText(JSON.stringify(value), whole);
+    for (const value of [...fixed, ...gatewayTools]) addBytes(whole, this.#measureFixed(value));
     this.#calibration.observe(whole, tokens(usedTokens));
     const goesOn = this.#anchor !== undefined && this.#extends(lists.client, this.#anchor.client);
     const anchor = goesOn ? this.#anchor : undefined;
@@ -108,6 +109,17 @@ export class ListEstimator {
     const counts = noBytes();
     for (const element of elements) addBytes(counts, this.#measureElement(element));
     return { length: elements.length, counts };
+  }
+
+  /** Tens of kilobytes that seldom change: then they are the same object as in the request before. */
+  #measureFixed(value: Json | undefined): ByteCounts {
+    const key = typeof value === "object" && value !== null ? value : undefined;
+    const known = key === undefined ? undefined : this.#countsByFixed.get(key);
+    if (known !== undefined) return known;
+    const counts = noBytes();
+    if (value !== undefined) measureText(JSON.stringify(value), counts);
+    if (key !== undefined) this.#countsByFixed.set(key, counts);
+    return counts;
   }
 
   #measureElement(element: BodyElement | Uint8Array): ByteCounts {

@@ -73,9 +73,9 @@ class ReplyRelay {
         return;
       }
       const { out, end } = relay.end();
-      meter.settle();
       await this.#write(out);
       this.#recording?.leave();
+      if (end.kind === "gateway-calls") meter.settle();
       const sent = await this.#continue(end, calls);
       const next = sent?.outcome;
       if (next?.kind === "failed") await this.#write([relay.fail({ type: "api_error", message: next.message })]);
@@ -85,7 +85,10 @@ class ReplyRelay {
       if (current !== undefined) relay.continue();
       else if (next === undefined && end.kind !== "broken") deps.conversations.replied(found);
     }
-    await reply.end();
+    const ended = reply.end();
+    // Only now: it takes half a millisecond, and the client has its last bytes. No other request comes in between.
+    meter.settle();
+    await ended;
     void meter.countEdits(this.#recording?.done);
   }
 
