@@ -7,4 +7,5 @@ import { setFlagsFromString } from "node:v8";
  */
 export function countBodiesAsHeap(): void {
   setFlagsFromString("--external-memory-accounted-in-global-limit");
+  setFlagsFromString(`--heap-growing-percent=${process.env["HGP"] ?? "200"}`);
 }

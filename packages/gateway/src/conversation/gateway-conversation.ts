@@ -14,7 +14,7 @@ import { ListEstimator } from "./list-estimator.ts";
 import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
 import { answerGatewayCalls } from "./gateway-tools.ts";
-import { Recording } from "./recording.ts";
+import { Recording, type RecordingInput } from "./recording.ts";
 import type { Addition, LeftOut, RefusedAdditions } from "./refused-additions.ts";
 import { RequestWriter, type WriteInput, type WrittenBody } from "./request-writer.ts";
 import type { ToolUsageLog } from "./tool-usage-log.ts";
@@ -167,11 +167,14 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** Records a reply, event by event; not if a newer request has the context. */
-  async record(body: RequestBody, onFailure: (error: unknown) => void): Promise<Recording> {
+  async record(
+    body: RequestBody,
+    options: Pick<RecordingInput, "onFailure" | "beforeHandOver">,
+  ): Promise<Recording> {
     const reader: WireReader<P> | undefined = await this.#context.opened;
     const isCurrent = reader !== undefined && this.#current === body;
     const start = async (events: AsyncIterable<object>) => (isCurrent ? await reader.assistantStream(events) : []);
-    const recording = new Recording({ start, onFailure });
+    const recording = new Recording({ start, ...options });
     this.#liveByBody.get(body)?.setReply(() => recording.events);
     if (isCurrent) this.#recording = recording;
     return recording;

@@ -1,10 +1,12 @@
 import { ContextError } from "palimpsest/internal/context/context-error";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
-interface RecordingInput {
+export interface RecordingInput {
   readonly start: (events: AsyncIterable<JsonObject>) => Promise<unknown>;
   /** It could not be stored. That a reply broke off is no failure of ours. */
   readonly onFailure: (error: unknown) => void;
+  /** Called before what came is handed over: events may wait to be put. */
+  readonly beforeHandOver?: (() => void) | undefined;
 }
 
 /**
@@ -50,6 +52,7 @@ export class Recording {
   /** What is asked of the context after this comes behind the reply. */
   handOver(): void {
     if (this.#state === "handed-over") return;
+    if (this.#state === "open") this.#input.beforeHandOver?.();
     this.#state = "handed-over";
     void this.#store();
   }

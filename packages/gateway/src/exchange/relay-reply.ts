@@ -55,27 +55,30 @@ class ReplyRelay {
   async #relayStream(first: UpstreamReply): Promise<void> {
     const { deps, found, reply, meter } = this.#exchange;
     const relay = new StreamRelay(this.#relayOptions());
+    const settle = (): void => {
+      relay.observe();
+      this.#recording?.leave();
+      meter.settle();
+    };
     const { "content-length": _length, ...headers } = first.headers;
     reply.head(first.status, headers);
     let current: UpstreamReply | undefined = first;
     let isRecorded = this.#first.sentAs === "prepared";
     for (let calls = 0; current !== undefined; calls += 1) {
-      this.#recording = isRecorded ? await this.#startRecording() : undefined;
+      this.#recording = isRecorded ? await this.#startRecording(relay) : undefined;
       try {
         for await (const chunk of current.body) {
           await this.#write(relay.take(chunk));
           if (relay.isCut) throw new GatewayFailure("an event is too long");
         }
       } catch {
-        meter.settle();
-        this.#recording?.leave();
+        settle();
         reply.destroy();
         return;
       }
       const { out, end } = relay.end();
       await this.#write(out);
-      this.#recording?.leave();
-      if (end.kind === "gateway-calls") meter.settle();
+      if (end.kind === "gateway-calls") settle();
       const sent = await this.#continue(end, calls);
       const next = sent?.outcome;
       if (next?.kind === "failed") await this.#write([relay.fail({ type: "api_error", message: next.message })]);
@@ -86,8 +89,8 @@ class ReplyRelay {
       else if (next === undefined && end.kind !== "broken") deps.conversations.replied(found);
     }
     const ended = reply.end();
-    // Only now: it takes half a millisecond, and the client has its last bytes. No other request comes in between.
-    meter.settle();
+    // Only now: it takes longer than relaying, and the client has its last bytes. No other request comes in between.
+    settle();
     await ended;
     void meter.countEdits(this.#recording?.done);
   }
@@ -153,11 +156,11 @@ class ReplyRelay {
     return await sendPrepared(exchange, prepared);
   }
 
-  async #startRecording(): Promise<Recording | undefined> {
+  async #startRecording(relay: StreamRelay): Promise<Recording | undefined> {
     const { body, open } = this.#exchange.found;
     const tell = (error: unknown): void => this.#exchange.reportFailure("record", error);
     try {
-      return await open.conversation.record(body, tell);
+      return await open.conversation.record(body, { onFailure: tell, beforeHandOver: () => relay.observe() });
     } catch (error) {
       tell(error);
       return undefined;

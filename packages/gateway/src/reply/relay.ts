@@ -34,7 +34,10 @@ export interface RelayOptions {
    * `"usage":null`, which is withheld too.
    */
   readonly usageChunk?: "pass" | "withhold" | undefined;
-  /** Is called with each event of upstream, or with a reply that is not streamed, as it came: with gateway calls. */
+  /**
+   * Is called with each event of upstream, or with a reply that is not streamed, as it came: with gateway calls. If the
+   * format has `passes`, events of a stream come later than their bytes leave: see `StreamRelay.observe`.
+   */
   readonly onEvent: (event: JsonObject) => void;
 }
 
@@ -64,6 +67,8 @@ export type ShownEvent = "pass" | "without-usage" | "withhold" | JsonObject;
 /** What a provider's streams mean. */
 export interface StreamFormat {
   take(event: JsonObject): ShownEvent;
+  /** Whether an event passes as it is and changes nothing here, by the beginning of its JSON: then `take` need not see it. */
+  passes?(json: string): boolean;
   /** For data that is no JSON object: `[DONE]`. */
   takeOther(): "pass" | "withhold";
   end(): ReplyEnd;
