@@ -1,4 +1,5 @@
 import { ContextError } from "palimpsest/internal/context/context-error";
+import { ParsedEvents } from "palimpsest/internal/context/reply/parsed-events";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 
 export interface RecordingInput {
@@ -59,14 +60,10 @@ export class Recording {
 
   async #store(): Promise<void> {
     try {
-      await this.#input.start(deliver(this.#events));
+      await this.#input.start(new ParsedEvents(this.#events));
     } catch (error) {
       if (!(error instanceof ContextError) || error.code !== "broken-reply") this.#input.onFailure(error);
     }
     this.#done.resolve();
   }
-}
-
-async function* deliver(events: readonly JsonObject[]): AsyncGenerator<JsonObject> {
-  yield* events;
 }
