@@ -1,6 +1,7 @@
 import { ContextError } from "palimpsest/internal/context/context-error";
 import { ParsedEvents } from "palimpsest/internal/context/reply/parsed-events";
 import type { JsonObject } from "palimpsest/internal/schema/json";
+import { recordDelayMs } from "./limits.ts";
 
 export interface RecordingInput {
   readonly start: (events: AsyncIterable<JsonObject>) => Promise<unknown>;
@@ -14,7 +15,7 @@ export interface RecordingInput {
  * A reply that is being recorded. Its events are kept until it has ended and the client has it, so that the client waits for
  * none of that work.
  *
- *   open ──leave──▶ left ──the event loop's next round──▶ handed over ──▶ done
+ *   open ──leave──▶ left ──a moment──▶ handed over ──▶ done
  *   open, left ──handOver──▶ handed over
  */
 export class Recording {
@@ -35,7 +36,7 @@ export class Recording {
   }
 
   put(event: JsonObject): void {
-    (this.#state === "open" ? this.#events : this.#later).push(event);
+    (this.#state === "handed-over" ? this.#later : this.#events).push(event);
   }
 
   /** All that has come. */
@@ -43,17 +44,20 @@ export class Recording {
     return [...this.#events, ...this.#later];
   }
 
-  /** The reply has ended, or nobody goes on reading it. */
+  /**
+   * The reply has ended, or nobody goes on reading it. It is stored a moment later: a client on the same machine needs the
+   * processor to read its last bytes.
+   */
   leave(): void {
     if (this.#state !== "open") return;
     this.#state = "left";
-    setImmediate(() => this.handOver());
+    setTimeout(() => this.handOver(), recordDelayMs);
   }
 
   /** What is asked of the context after this comes behind the reply. */
   handOver(): void {
     if (this.#state === "handed-over") return;
-    if (this.#state === "open") this.#input.beforeHandOver?.();
+    this.#input.beforeHandOver?.();
     this.#state = "handed-over";
     void this.#store();
   }

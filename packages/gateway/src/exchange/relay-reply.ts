@@ -55,11 +55,6 @@ class ReplyRelay {
   async #relayStream(first: UpstreamReply): Promise<void> {
     const { deps, found, reply, meter } = this.#exchange;
     const relay = new StreamRelay(this.#relayOptions());
-    const settle = (): void => {
-      relay.observe();
-      this.#recording?.leave();
-      meter.settle();
-    };
     const { "content-length": _length, ...headers } = first.headers;
     reply.head(first.status, headers);
     let current: UpstreamReply | undefined = first;
@@ -72,13 +67,19 @@ class ReplyRelay {
           if (relay.isCut) throw new GatewayFailure("an event is too long");
         }
       } catch {
-        settle();
+        relay.observe();
+        meter.settle();
+        this.#recording?.leave();
         reply.destroy();
         return;
       }
       const { out, end } = relay.end();
       await this.#write(out);
-      if (end.kind === "gateway-calls") settle();
+      if (end.kind === "gateway-calls") {
+        relay.observe();
+        meter.settle();
+        this.#recording?.handOver();
+      }
       const sent = await this.#continue(end, calls);
       const next = sent?.outcome;
       if (next?.kind === "failed") await this.#write([relay.fail({ type: "api_error", message: next.message })]);
@@ -89,8 +90,10 @@ class ReplyRelay {
       else if (next === undefined && end.kind !== "broken") deps.conversations.replied(found);
     }
     const ended = reply.end();
-    // Only now: it takes longer than relaying, and the client has its last bytes. No other request comes in between.
-    settle();
+    // Only now that the client has its last bytes, but before another request comes.
+    this.#recording?.leave();
+    if (!meter.isUsageKnown) relay.observe();
+    meter.settle();
     await ended;
     void meter.countEdits(this.#recording?.done);
   }
@@ -100,7 +103,7 @@ class ReplyRelay {
     const options = this.#relayOptions();
     let whole: JsonObject | undefined;
     const onEvent = (event: JsonObject): void => {
-      options.onEvent(event);
+      options.onParsed?.(event);
       whole = event;
     };
     const relay = new WholeRelay({ ...options, onEvent });
@@ -189,11 +192,11 @@ class ReplyRelay {
       gatewayTools: this.#gatewayTools,
       usage: usageChange(provider, { report, writeDetails }),
       usageChunk: this.#first.additions.includes("usage") ? "withhold" : "pass",
-      onEvent: (event) => {
+      onParsed: (event) => {
         this.#ids.note(event);
         meter.take(event);
-        this.#recording?.put(event);
       },
+      onEvent: (event) => this.#recording?.put(event),
     };
   }
 

@@ -34,11 +34,13 @@ export interface RelayOptions {
    * `"usage":null`, which is withheld too.
    */
   readonly usageChunk?: "pass" | "withhold" | undefined;
-  /**
-   * Is called with each event of upstream, or with a reply that is not streamed, as it came: with gateway calls. If the
-   * format has `passes`, events of a stream come later than their bytes leave: see `StreamRelay.observe`.
-   */
+  /** Is called with each event of upstream, or with a reply that is not streamed, as it came: with gateway calls. */
   readonly onEvent: (event: JsonObject) => void;
+  /**
+   * The same events of a stream, each as soon as it is parsed. Those that pass unparsed come behind others: then they and
+   * what is behind them come to `onEvent` later, too (see `StreamRelay.observe`).
+   */
+  readonly onParsed?: ((event: JsonObject) => void) | undefined;
 }
 
 /** A call of a tool of the gateway. */

@@ -46,7 +46,7 @@ export class StreamRelay {
   }
 
   /**
-   * Tells `onEvent` what has come. Reading events takes longer than relaying them, so that it waits until the client has its
+   * Tells `onEvent` what has come. Parsing events takes longer than relaying them, so that it waits until the client has its
    * bytes: call it when the reply has ended, and before anything else needs to know the events.
    */
   observe(): void {
@@ -55,7 +55,9 @@ export class StreamRelay {
     this.#unobservedChars = 0;
     for (const one of events) {
       const event = typeof one === "string" ? tryParseJson(one) : one;
-      if (isObject(event)) this.#options.onEvent(event);
+      if (!isObject(event)) continue;
+      if (typeof one === "string") this.#options.onParsed?.(event);
+      this.#options.onEvent(event);
     }
   }
 
@@ -141,8 +143,8 @@ export class StreamRelay {
     if (this.#format.passes?.(text) === true) return this.#observeLater(text, text.length);
     const event = text === doneText ? undefined : tryParseJson(text);
     if (!isObject(event)) return this.#format.takeOther();
-    // Other requests may ask for what these say as soon as the client has them.
-    if (this.#format.passes === undefined) this.#options.onEvent(event);
+    this.#options.onParsed?.(event);
+    if (this.#unobserved.length === 0) this.#options.onEvent(event);
     else this.#observeLater(event, text.length);
     const shown: ShownEvent = this.#format.take(event);
     if (shown === "pass" || shown === "withhold") return shown;
