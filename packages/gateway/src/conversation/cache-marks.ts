@@ -103,7 +103,8 @@ export class CacheMarks {
     if (known?.names === names) return known.bytes;
     const marked = markElement(element, { marks, encode });
     // An element's own bytes keep its whole body in memory.
-    if (marked instanceof Uint8Array && marked !== element.bytes) this.#markedByValue.set(value, { names, bytes: marked });
+    if (marked instanceof Uint8Array && marked !== element.bytes)
+      this.#markedByValue.set(value, { names, bytes: marked });
     return marked;
   }
 
@@ -190,10 +191,7 @@ function keepLastMarks(blocks: readonly JsonObject[], count: number): JsonObject
 }
 
 /** The client's element with these marks: its own bytes but for the marks. */
-function markElement(
-  element: BodyElement,
-  { marks, encode }: MarkInput,
-): BodyElement | Uint8Array {
+function markElement(element: BodyElement, { marks, encode }: MarkInput): BodyElement | Uint8Array {
   const { parts, value } = element;
   const blocks = listField(value, "content");
   if (parts === undefined || blocks.some(holdsInnerMark))

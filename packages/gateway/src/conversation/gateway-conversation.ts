@@ -167,10 +167,7 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** Records a reply, event by event; not if a newer request has the context. */
-  async record(
-    body: RequestBody,
-    options: Pick<RecordingInput, "onFailure" | "beforeHandOver">,
-  ): Promise<Recording> {
+  async record(body: RequestBody, options: Pick<RecordingInput, "onFailure" | "beforeHandOver">): Promise<Recording> {
     const reader: WireReader<P> | undefined = await this.#context.opened;
     const isCurrent = reader !== undefined && this.#current === body;
     const start = async (events: AsyncIterable<object>) => (isCurrent ? await reader.assistantStream(events) : []);
