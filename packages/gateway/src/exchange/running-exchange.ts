@@ -53,6 +53,7 @@ export class RunningExchange {
       late.reject(new GatewayFailure("it took too long"));
       stop();
     }, this.found.open.conversation.turnMsMax);
+    timer.unref();
     if (clientGone.aborted) stop();
     clientGone.addEventListener("abort", stop, { once: true });
     try {
