@@ -92,6 +92,7 @@ export function relayStreams(
     const ended = relay.end();
     out.push(...ended.out);
     ends.push(ended.end);
+    relay.observe();
   }
   return { bytes: Buffer.concat(out), ends };
 }

@@ -35,7 +35,9 @@ describe("writeBody", () => {
     const pieces = writeBody(body, { list: [a, b, c, Buffer.from('{"x":0}')] });
     expect(pieces.map((piece) => Buffer.from(piece).toString())).toEqual([
       '{ "model": "m",\n "messages": [ {"a": 1},\n {"b": 2}, {"c": 3}',
-      ',{"x":0}]',
+      ",",
+      '{"x":0}',
+      "]",
       ',\n "stream": true }',
     ]);
     expect(pieces[0]?.buffer).toBe(body.bytes.buffer);

@@ -206,10 +206,9 @@ const openList = Buffer.from("[");
 const separator = Buffer.from(",");
 const closeList = Buffer.from("]");
 
-/** Bytes in the order in which they are sent. Kept bytes that follow each other are one view; added ones between them are joined. */
+/** Bytes in the order in which they are sent. Kept bytes that follow each other are one view. */
 class Pieces {
   readonly #done: Uint8Array[] = [];
-  #added: Uint8Array[] = [];
   #source: Buffer | undefined;
   #start = 0;
   #end = 0;
@@ -225,8 +224,8 @@ class Pieces {
   }
 
   add(bytes: Uint8Array): void {
-    if (this.#source !== undefined) this.#flush();
-    this.#added.push(bytes);
+    this.#flush();
+    this.#done.push(bytes);
   }
 
   take(): readonly Uint8Array[] {
@@ -236,8 +235,6 @@ class Pieces {
 
   #flush(): void {
     if (this.#source !== undefined) this.#done.push(this.#source.subarray(this.#start, this.#end));
-    else if (this.#added.length > 0) this.#done.push(Buffer.concat(this.#added));
     this.#source = undefined;
-    this.#added = [];
   }
 }

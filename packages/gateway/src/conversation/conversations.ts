@@ -107,15 +107,22 @@ export class Conversations implements GatewayState {
   findUnlessTaken(input: FindInput): MatchedRequest | "taken" | undefined {
     const read = this.#reader.read(input);
     if (read === undefined) return undefined;
-    const recognition = this.#recognise(read);
+    let isAnyTaken = false;
+    const recognition = this.#recognise(read, () => (isAnyTaken = true));
+    if (!isAnyTaken) return this.#register(input, read, recognition);
     const ifNobodyWaits = this.#deps.log.index.find(read.scope, read.digests, () => false);
     const isTaken =
       ifNobodyWaits.kind === "found" && (recognition.kind === "new" || recognition.id !== ifNobodyWaits.id);
     return isTaken ? "taken" : this.#register(input, read, recognition);
   }
 
-  #recognise({ scope, digests }: ReadRequest): Recognition {
-    return this.#deps.log.index.find(scope, digests, (id) => isAsked(this.#active.get(id)));
+  /** `onTaken`: a conversation was passed over because its client waits for a reply. */
+  #recognise({ scope, digests }: ReadRequest, onTaken?: () => void): Recognition {
+    return this.#deps.log.index.find(scope, digests, (id) => {
+      const isTaken = isAsked(this.#active.get(id));
+      if (isTaken) onTaken?.();
+      return isTaken;
+    });
   }
 
   /** The request is the newest of its conversation, which is begun if it is new. */

@@ -15,7 +15,7 @@ import { ListEstimator } from "./list-estimator.ts";
 import { LiveRequest, type PreparedBody } from "./live-request.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
 import { answerGatewayCalls } from "./tools/gateway-tools.ts";
-import { Recording } from "./recording.ts";
+import { Recording, type RecordingInput } from "./recording.ts";
 import type { Addition, LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
 import { RequestWriter, type WriteInput, type WrittenBody } from "./request/request-writer.ts";
 import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
@@ -169,11 +169,11 @@ export class GatewayConversation<P extends Provider> {
   }
 
   /** Records a reply, event by event; not if a newer request has the context. */
-  async record(body: RequestBody, onFailure: (error: unknown) => void): Promise<Recording> {
+  async record(body: RequestBody, options: Pick<RecordingInput, "onFailure" | "beforeHandOver">): Promise<Recording> {
     const reader: WireReader<P> | undefined = await this.#context.opened;
     const isCurrent = reader !== undefined && this.#current === body;
     const start = async (events: AsyncIterable<object>) => (isCurrent ? await reader.assistantStream(events) : []);
-    const recording = new Recording({ start, onFailure });
+    const recording = new Recording({ start, ...options });
     this.#liveByBody.get(body)?.setReply(() => recording.events);
     if (isCurrent) this.#recording = recording;
     return recording;
@@ -263,18 +263,23 @@ export class GatewayConversation<P extends Provider> {
     const { fixed, gatewayTools, windowTokens } = this.#context;
     const definitions = gatewayTools.map(({ definition }) => definition);
     const { body } = current;
-    const compared = {
-      client: body.elements,
-      fixed: [fixed?.system, fixed?.tools],
-      gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
-    };
     const names = new Set(definitions.map(({ name }) => name));
+    const compare = (sent: WrittenBody, usedTokens: number): number =>
+      this.#estimator.compare(
+        {
+          client: body.elements,
+          sent: sent.list,
+          fixed: [fixed?.system, fixed?.tools],
+          gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
+        },
+        usedTokens,
+      );
     const prepareWritten = (sent: WrittenBody, tokens: number): PreparedBody => ({
       ...sent,
       tokens,
       windowTokens,
       gatewayTools: names,
-      moreTokens: (usedTokens) => this.#estimator.compare({ ...compared, sent: sent.list }, usedTokens),
+      moreTokens: (usedTokens) => compare(sent, usedTokens),
       extend: (added) => prepareWritten(sent.extend(added), tokens + estimateTokens(JSON.stringify(added).length)),
     });
     const prepared = prepareWritten(written, request.tokens);

@@ -103,3 +103,6 @@ export const guessedAdditionMs = 3_600_000;
 
 /** Additions of models that are remembered as refused. */
 export const refusedAdditionsMax = 10_000;
+
+/** From the end of a reply until it is stored. A client on the same machine reads the rest of its reply in less. */
+export const recordDelayMs = 2;

@@ -34,9 +34,12 @@ interface Anchor {
 }
 
 interface MeasuredList {
-  readonly length: number;
+  readonly messages: readonly Message[];
   readonly counts: ByteCounts;
 }
+
+/** The value of an element, which is the same object in the next body if it did not change; or what was written instead. */
+type Message = JsonObject | Uint8Array;
 
 /**
  * How many tokens the client's own requests have, of which only a part is sent. A list that goes on from the one before has as
@@ -46,7 +49,8 @@ interface MeasuredList {
  */
 export class ListEstimator {
   readonly #provider: Provider;
-  readonly #countsByElement = new WeakMap<object, ByteCounts>();
+  readonly #countsByMessage = new WeakMap<object, ByteCounts>();
+  readonly #countsByFixed = new WeakMap<object, ByteCounts>();
   readonly #calibration = new Calibration();
   #anchor: Anchor | undefined;
 
@@ -56,38 +60,26 @@ export class ListEstimator {
 
   /** `usedTokens`: of the upstream, for what was sent. Returns how much larger the client's own is; below 0: smaller. */
   compare({ fixed, gatewayTools, ...lists }: ComparedLists, usedTokens: number): number {
-    const client = this.#measure(lists.client);
-    const sent = this.#measure(lists.sent);
+    const client = this.#measure(lists.client, this.#anchor?.client);
+    const sent = this.#measure(lists.sent, this.#anchor?.sent);
     const whole = { ...sent.counts };
-    for (const value of [...fixed, ...gatewayTools]) if (value !== undefined) measureText(JSON.stringify(value), whole);
+    for (const value of [...fixed, ...gatewayTools]) addBytes(whole, this.#measureFixed(value));
     this.#calibration.observe(whole, tokens(usedTokens));
-    const goesOn = this.#anchor !== undefined && this.#extends(lists.client, this.#anchor.client);
+    const goesOn = this.#anchor !== undefined && this.#extends(client, this.#anchor.client);
     const anchor = goesOn ? this.#anchor : undefined;
     const clientTokens = Math.round(
       anchor === undefined
         ? usedTokens + this.#estimate(client, sent) - countTools(gatewayTools)
-        : anchor.clientTokens + this.#grow({ anchor, lists, client, sent, usedTokens }),
+        : anchor.clientTokens + this.#grow({ anchor, client, sent, usedTokens }),
     );
     this.#anchor = { client, sent, usedTokens, clientTokens };
     return clientTokens - usedTokens;
   }
 
   /** What is new in the client's list, in tokens. */
-  #grow({
-    anchor,
-    lists,
-    client,
-    sent,
-    usedTokens,
-  }: {
-    readonly anchor: Anchor;
-    readonly lists: Pick<ComparedLists, "sent">;
-    readonly client: MeasuredList;
-    readonly sent: MeasuredList;
-    readonly usedTokens: number;
-  }): number {
+  #grow({ anchor, client, sent, usedTokens }: Omit<Anchor, "clientTokens"> & { readonly anchor: Anchor }): number {
     const estimate = this.#estimate(client, anchor.client);
-    if (!this.#extends(lists.sent, anchor.sent)) return estimate;
+    if (!this.#extends(sent, anchor.sent)) return estimate;
     // Both have the same new messages, but for own calls.
     return usedTokens - anchor.usedTokens + estimate - this.#estimate(sent, anchor.sent);
   }
@@ -98,27 +90,43 @@ export class ListEstimator {
     return contentClasses.reduce((sum, name) => sum + (one[name] - other[name]) * rates[name], 0);
   }
 
-  #extends(elements: Elements, before: MeasuredList): boolean {
-    if (elements.length < before.length) return false;
-    const { counts } = this.#measure(elements.slice(0, before.length));
-    return contentClasses.every((name) => counts[name] === before.counts[name]);
+  #extends({ messages, counts }: MeasuredList, before: MeasuredList): boolean {
+    const { length } = before.messages;
+    if (messages.length < length) return false;
+    const beginning = { ...counts };
+    for (const message of messages.slice(length)) addBytes(beginning, this.#measureMessage(message), -1);
+    return contentClasses.every((name) => beginning[name] === before.counts[name]);
   }
 
-  #measure(elements: Elements): MeasuredList {
-    const counts = noBytes();
-    for (const element of elements) addBytes(counts, this.#measureElement(element));
-    return { length: elements.length, counts };
+  /** Most messages are those of the list before: they cost a comparison. */
+  #measure(elements: Elements, before: MeasuredList = nothing): MeasuredList {
+    const messages = elements.map((element) => (element instanceof Uint8Array ? element : element.value));
+    const counts = { ...before.counts };
+    let same = 0;
+    while (same < before.messages.length && messages[same] === before.messages[same]) same += 1;
+    for (const message of before.messages.slice(same)) addBytes(counts, this.#measureMessage(message), -1);
+    for (const message of messages.slice(same)) addBytes(counts, this.#measureMessage(message));
+    return { messages, counts };
   }
 
-  #measureElement(element: BodyElement | Uint8Array): ByteCounts {
-    // The value of an element that did not change is the same object in the next body.
-    const key = element instanceof Uint8Array ? element : element.value;
-    const known = this.#countsByElement.get(key);
+  /** Tens of kilobytes that seldom change: then they are the same object as in the request before. */
+  #measureFixed(value: Json | undefined): ByteCounts {
+    const key = typeof value === "object" && value !== null ? value : undefined;
+    const known = key === undefined ? undefined : this.#countsByFixed.get(key);
     if (known !== undefined) return known;
-    const value = element instanceof Uint8Array ? tryParseJson(Buffer.from(element).toString("utf8")) : element.value;
+    const counts = noBytes();
+    if (value !== undefined) measureText(JSON.stringify(value), counts);
+    if (key !== undefined) this.#countsByFixed.set(key, counts);
+    return counts;
+  }
+
+  #measureMessage(message: Message): ByteCounts {
+    const known = this.#countsByMessage.get(message);
+    if (known !== undefined) return known;
+    const value = message instanceof Uint8Array ? tryParseJson(Buffer.from(message).toString("utf8")) : message;
     const counts = noBytes();
     for (const block of isObject(value) ? this.#parse(value) : []) addBytes(counts, measureBlock(block));
-    this.#countsByElement.set(key, counts);
+    this.#countsByMessage.set(message, counts);
     return counts;
   }
 
@@ -126,6 +134,8 @@ export class ListEstimator {
     return parseMessageByProvider[this.#provider](value).flatMap(({ content }) => content);
   }
 }
+
+const nothing: MeasuredList = { messages: [], counts: noBytes() };
 
 /** Definitions are mostly text. */
 const countTools = (tools: readonly JsonObject[]): number =>

@@ -27,6 +27,21 @@ it("a reply is handed over when it has ended, not while it comes", async () => {
   expect(taken).toEqual([{ n: 1 }, { n: 2 }]);
 });
 
+it("what waits to be put is put before it is handed over", async () => {
+  const taken: JsonObject[] = [];
+  const recording: Recording = new Recording({
+    start: async (events) => {
+      for await (const event of events) taken.push(event);
+    },
+    onFailure: () => undefined,
+    beforeHandOver: () => recording.put({ n: 2 }),
+  });
+  recording.put({ n: 1 });
+  recording.leave();
+  await recording.done;
+  expect(taken).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
 it("a hurried one is handed over at once, and only once", async () => {
   const { recording, taken, starts } = record();
   recording.put({ n: 1 });

@@ -58,6 +58,11 @@ export class ExchangeMeter {
     this.#usage?.take(event);
   }
 
+  /** Whether the reply's usage is complete: then no other event changes what is charged. */
+  get isUsageKnown(): boolean {
+    return this.#usage?.isComplete !== false;
+  }
+
   /** Charges the reply. It has ended or broken off. */
   settle(): void {
     const usage = this.#usage;

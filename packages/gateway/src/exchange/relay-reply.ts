@@ -60,22 +60,26 @@ class ReplyRelay {
     let current: UpstreamReply | undefined = first;
     let isRecorded = this.#first.sentAs === "prepared";
     for (let calls = 0; current !== undefined; calls += 1) {
-      this.#recording = isRecorded ? await this.#startRecording() : undefined;
+      this.#recording = isRecorded ? await this.#startRecording(relay) : undefined;
       try {
         for await (const chunk of current.body) {
           await this.#write(relay.take(chunk));
           if (relay.isCut) throw new GatewayFailure("an event is too long");
         }
       } catch {
+        relay.observe();
         meter.settle();
         this.#recording?.leave();
         reply.destroy();
         return;
       }
       const { out, end } = relay.end();
-      meter.settle();
       await this.#write(out);
-      this.#recording?.leave();
+      if (end.kind === "gateway-calls") {
+        relay.observe();
+        meter.settle();
+        this.#recording?.handOver();
+      }
       const sent = await this.#continue(end, calls);
       const next = sent?.outcome;
       if (next?.kind === "failed") await this.#write([relay.fail({ type: "api_error", message: next.message })]);
@@ -85,7 +89,12 @@ class ReplyRelay {
       if (current !== undefined) relay.continue();
       else if (next === undefined && end.kind !== "broken") deps.conversations.replied(found);
     }
-    await reply.end();
+    const ended = reply.end();
+    // Only now that the client has its last bytes, but before another request comes.
+    this.#recording?.leave();
+    if (!meter.isUsageKnown) relay.observe();
+    meter.settle();
+    await ended;
     void meter.countEdits(this.#recording?.done);
   }
 
@@ -94,7 +103,7 @@ class ReplyRelay {
     const options = this.#relayOptions();
     let whole: JsonObject | undefined;
     const onEvent = (event: JsonObject): void => {
-      options.onEvent(event);
+      options.onParsed?.(event);
       whole = event;
     };
     const relay = new WholeRelay({ ...options, onEvent });
@@ -150,11 +159,11 @@ class ReplyRelay {
     return await sendPrepared(exchange, prepared);
   }
 
-  async #startRecording(): Promise<Recording | undefined> {
+  async #startRecording(relay: StreamRelay): Promise<Recording | undefined> {
     const { body, active } = this.#exchange.found;
     const tell = (error: unknown): void => this.#exchange.reportFailure("record", error);
     try {
-      return await active.conversation.record(body, tell);
+      return await active.conversation.record(body, { onFailure: tell, beforeHandOver: () => relay.observe() });
     } catch (error) {
       tell(error);
       return undefined;
@@ -183,11 +192,11 @@ class ReplyRelay {
       gatewayTools: this.#gatewayTools,
       usage: usageChange(provider, { report, writeDetails }),
       usageChunk: this.#first.additions.includes("usage") ? "withhold" : "pass",
-      onEvent: (event) => {
+      onParsed: (event) => {
         this.#ids.note(event);
         meter.take(event);
-        this.#recording?.put(event);
       },
+      onEvent: (event) => this.#recording?.put(event),
     };
   }
 

@@ -1,4 +1,3 @@
-import { raceAbort } from "palimpsest/internal/schema/race-abort";
 import type { Conversations, MatchedRequest } from "../conversation/conversations.ts";
 import { GatewayFailure } from "../conversation/gateway-failure.ts";
 import type { ChargedPassDeps } from "./charged-pass.ts";
@@ -44,14 +43,25 @@ export class RunningExchange {
   }
 
   /** Limits the gateway's own work that the client waits for. `signal` is also aborted when the client has gone. */
-  inTime<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const late = AbortSignal.timeout(this.found.active.conversation.turnMsMax);
-    return raceAbort(call(AbortSignal.any([this.request.signal, late])), {
-      signal: late,
-      instead: () => {
-        throw new GatewayFailure("it took too long");
-      },
-    });
+  async inTime<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const { signal: clientGone } = this.request;
+    // Not `AbortSignal.any` of two, which costs ten times as much.
+    const until = new AbortController();
+    const stop = (): void => until.abort();
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      late.reject(new GatewayFailure("it took too long"));
+      stop();
+    }, this.found.active.conversation.turnMsMax);
+    timer.unref();
+    if (clientGone.aborted) stop();
+    clientGone.addEventListener("abort", stop, { once: true });
+    try {
+      return await Promise.race([call(until.signal), late.promise]);
+    } finally {
+      clearTimeout(timer);
+      clientGone.removeEventListener("abort", stop);
+    }
   }
 
   reportFailure(step: string, error: unknown): void {

@@ -50,6 +50,12 @@ export class AnthropicStream implements StreamFormat {
     }
   }
 
+  /** Nearly all events are pieces of a block: they pass if their block is the client's and has the same index there. */
+  passes(json: string): boolean {
+    const index = Number(blockDelta.exec(json)?.[1] ?? NaN);
+    return this.#reply.clientIndexByIndex.get(index) === index;
+  }
+
   takeOther(): "pass" | "withhold" {
     return this.#reply.client === "waits" ? "withhold" : "pass";
   }
@@ -155,6 +161,9 @@ export class AnthropicStream implements StreamFormat {
     return changed;
   }
 }
+
+/** As the API writes it. Every other form is parsed. */
+const blockDelta = /^\{"type":"content_block_delta","index":(\d{1,9}),"delta":\{/;
 
 interface StreamState {
   state: "open" | "stopped" | "over" | "broken";

@@ -36,6 +36,11 @@ export interface RelayOptions {
   readonly usageChunk?: "pass" | "withhold" | undefined;
   /** Is called with each event of upstream, or with a reply that is not streamed, as it came: with gateway calls. */
   readonly onEvent: (event: JsonObject) => void;
+  /**
+   * The same events of a stream, each as soon as it is parsed. Those that pass unparsed come behind others: then they and
+   * what is behind them come to `onEvent` later, too (see `StreamRelay.observe`).
+   */
+  readonly onParsed?: ((event: JsonObject) => void) | undefined;
 }
 
 /** A call of a tool of the gateway. */
@@ -64,6 +69,8 @@ export type ShownEvent = "pass" | "without-usage" | "withhold" | JsonObject;
 /** What a provider's streams mean. */
 export interface StreamFormat {
   take(event: JsonObject): ShownEvent;
+  /** Whether an event passes as it is and changes nothing here, by the beginning of its JSON: then `take` need not see it. */
+  passes?(json: string): boolean;
   /** For data that is no JSON object: `[DONE]`. */
   takeOther(): "pass" | "withhold";
   end(): ReplyEnd;

@@ -52,6 +52,10 @@ export class ReplyUsage {
     } else if (!this.#isComplete) this.#chars += countChars(field(event, "delta")) + countChoices(event);
   }
 
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
   charge({ model: askedModel, inputTokens, prices }: EstimateInput): ReplyCharge {
     const said = this.#usage;
     const provider = this.#provider;

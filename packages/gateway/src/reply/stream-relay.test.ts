@@ -65,6 +65,25 @@ describe.each(providers)("a stream of %s", (provider) => {
     expect(out.length).toBeLessThanOrEqual(4);
   });
 
+  it.each([1, 7, 10_000])("is told as it came, each event once, in chunks of %i bytes", (size) => {
+    const whole = reply(textPart("Hello, you"), recall, read);
+    const stream = sampleStream(provider, whole);
+    const [told, parsed]: [JsonObject[], JsonObject[]] = [[], []];
+    const gatewayTools = new Set(["palimpsest_recall"]);
+    const listeners = {
+      onEvent: (event: JsonObject) => told.push(event),
+      onParsed: (event: JsonObject) => parsed.push(event),
+    };
+    const relay = new StreamRelay({ provider, gatewayTools, ...listeners });
+    for (let at = 0; at < stream.length; at += size) relay.take(stream.subarray(at, at + size));
+    relay.end();
+    relay.observe();
+    relay.observe();
+    expect(told).toEqual(sampleEvents(provider, whole));
+    expect(new Set(parsed)).toEqual(new Set(told));
+    expect(parsed.length).toBe(told.length);
+  });
+
   it("ends for the client with its own calls if ours stand beside them", () => {
     const { bytes, ends } = relayStreams(provider, [[sampleStream(provider, reply(textPart("So."), recall, read))]]);
     expect(decodeEvents(bytes)).toEqual(sampleEvents(provider, reply(textPart("So."), read)));
@@ -191,6 +210,17 @@ describe("a stream of the Messages API", () => {
   });
   const withDelta = (one: SampleReply, change: JsonObject): Buffer =>
     encodeEvents("anthropic", [...sampleEvents("anthropic", one).slice(0, -2), change, { type: "message_stop" }]);
+
+  it("leaves before the pieces of a block are told", () => {
+    const told: JsonObject[] = [];
+    const options = { provider: "anthropic", gatewayTools: new Set(["palimpsest_recall"]) } as const;
+    const relay = new StreamRelay({ ...options, onEvent: (event) => told.push(event) });
+    const stream = sampleStream("anthropic", reply(textPart("Hello")));
+    expect(Buffer.concat(relay.take(stream)).equals(stream)).toBe(true);
+    expect(told.map(({ type }) => type)).toEqual(["message_start", "ping", "content_block_start"]);
+    relay.observe();
+    expect(told).toEqual(sampleEvents("anthropic", reply(textPart("Hello"))));
+  });
 
   it("passes an error event and is broken", () => {
     const error = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };

@@ -4,14 +4,14 @@ import { removeMember } from "../body/write-body.ts";
 import { AnthropicStream } from "./anthropic-stream.ts";
 import { ChatStream } from "./chat-stream.ts";
 import { EventSplitter, readEventData } from "./event-splitter.ts";
-import { eventBytesMax } from "./limits.ts";
+import { eventBytesMax, unobservedCharsMax } from "./limits.ts";
 import type { RelayFailure, RelayOptions, ReplyEnd, ShownEvent, StreamFormat } from "./relay.ts";
 import { ResponsesStream } from "./responses-stream.ts";
 
 /**
  * Relays a streamed reply: bytes in, bytes out, no I/O.
  *
- * take* → end → (continue → take* → end)*
+ * take* → end → (continue → take* → end)*, and observe at any time
  *
  * Events that need no change leave as the bytes that came, without a copy: the caller must not reuse a chunk's memory. If
  * nothing can need a change (no gateway tools, no change of usage, first reply), each chunk leaves at once; else an event
@@ -25,6 +25,9 @@ export class StreamRelay {
   #partial: Buffer[] = [];
   #partialBytes = 0;
   #isTooLong = false;
+  /** Events that `onEvent` has not got, in their order: parsed ones, and the JSON of those that passed unparsed. */
+  #unobserved: (JsonObject | string)[] = [];
+  #unobservedChars = 0;
   readonly #isUntouched: boolean;
   #wasPassed = true;
 
@@ -37,8 +40,25 @@ export class StreamRelay {
 
   take(chunk: Uint8Array): readonly Uint8Array[] {
     const out: Uint8Array[] = [];
+    if (this.#unobservedChars > unobservedCharsMax) this.observe();
     if (!this.#isTooLong) this.#relay(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength), out);
     return this.#isUntouched ? [chunk] : out;
+  }
+
+  /**
+   * Tells `onEvent` what has come. Parsing events takes longer than relaying them, so that it waits until the client has its
+   * bytes: call it when the reply has ended, and before anything else needs to know the events.
+   */
+  observe(): void {
+    const events = this.#unobserved;
+    this.#unobserved = [];
+    this.#unobservedChars = 0;
+    for (const one of events) {
+      const event = typeof one === "string" ? tryParseJson(one) : one;
+      if (!isObject(event)) continue;
+      if (typeof one === "string") this.#options.onParsed?.(event);
+      this.#options.onEvent(event);
+    }
   }
 
   /** Whether bytes are missing in what left, because an event was too long to be buffered: the client must see that. */
@@ -54,7 +74,7 @@ export class StreamRelay {
     const out: Uint8Array[] = [];
     const rest = this.#takePartial();
     const text = readEventData(rest, this.#splitter)?.text ?? "";
-    const isWhole = text === doneText || isObject(tryParseJson(text));
+    const isWhole = text === doneText || (text !== "" && isObject(tryParseJson(text)));
     const shown = isWhole ? this.#show(rest) : "withhold";
     if (shown === "pass") out.push(rest);
     else if (shown !== "withhold") out.push(shown);
@@ -119,15 +139,25 @@ export class StreamRelay {
   #show(bytes: Buffer): "pass" | "withhold" | Buffer {
     const data = readEventData(bytes, this.#splitter);
     if (data === undefined) return "pass";
-    const event = data.text === doneText ? undefined : tryParseJson(data.text);
+    const { text } = data;
+    if (this.#format.passes?.(text) === true) return this.#observeLater(text, text.length);
+    const event = text === doneText ? undefined : tryParseJson(text);
     if (!isObject(event)) return this.#format.takeOther();
-    this.#options.onEvent(event);
+    this.#options.onParsed?.(event);
+    if (this.#unobserved.length === 0) this.#options.onEvent(event);
+    else this.#observeLater(event, text.length);
     const shown: ShownEvent = this.#format.take(event);
     if (shown === "pass" || shown === "withhold") return shown;
     const json =
       shown === "without-usage" ? removeMember(bytes.subarray(data.start, data.end), "usage") : encode(shown);
     // The event's name and other lines stay as they are. Data of several lines is no object as it stands.
     return json === undefined ? "pass" : Buffer.concat([bytes.subarray(0, data.start), json, bytes.subarray(data.end)]);
+  }
+
+  #observeLater(event: JsonObject | string, chars: number): "pass" {
+    this.#unobserved.push(event);
+    this.#unobservedChars += chars;
+    return "pass";
   }
 }
 

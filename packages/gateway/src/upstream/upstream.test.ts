@@ -230,6 +230,19 @@ describe("headers", () => {
   });
 });
 
+describe("the bytes of a reply", () => {
+  it("are one chunk if they have come together, and none is lost before the end or an error", async () => {
+    let taken = 0;
+    const queue = new ByteQueue({ onTake: () => (taken += 1), onCancel: () => undefined });
+    for (const text of ["a", "b", "c"]) queue.push(Buffer.from(text));
+    expect(queue.bytes).toBe(3);
+    queue.end(new Error("broken"));
+    expect(Buffer.from((await queue.next()).value ?? []).toString()).toBe("abc");
+    expect([queue.bytes, taken]).toEqual([0, 1]);
+    await expect(queue.next()).rejects.toThrow("broken");
+  });
+});
+
 describe("a compressed reply", () => {
   it("is decoded as it comes, and ends its request when nobody reads it any more", async () => {
     let isCancelled = false;

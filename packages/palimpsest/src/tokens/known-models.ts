@@ -235,10 +235,12 @@ function findLongestMatch<Entry extends { readonly id: string }>({
   readonly name: string;
   readonly otherModel: RegExp;
 }): Entry | undefined {
+  if (models.length === 0) return undefined;
   const bare = name.replace(providerPrefix, "");
+  const spellings = [...new Set([name, bare, bare.replaceAll(/(\d)\.(?=\d)/g, "$1-")])];
   let found: Entry | undefined;
   for (const model of models) {
-    const fits = [name, bare, bare.replaceAll(/(\d)\.(?=\d)/g, "$1-")].some(
+    const fits = spellings.some(
       (spelling) => spelling.startsWith(model.id) && !otherModel.test(spelling.slice(model.id.length)),
     );
     if (fits && model.id.length > (found?.id.length ?? -1)) found = model;

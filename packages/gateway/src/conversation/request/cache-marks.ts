@@ -33,9 +33,16 @@ interface EditedList {
   readonly encode: (value: JsonObject) => Uint8Array;
 }
 
+interface MarkInput extends Pick<EditedList, "encode"> {
+  readonly marks: readonly OutgoingMark[];
+}
+
+const noMarks: readonly OutgoingMark[] = [];
+
 /** Marks of the Messages API, for the requests of one conversation: a message is looked at once. */
 export class CacheMarks {
   readonly #marksByValue = new WeakMap<JsonObject, readonly JsonObject[]>();
+  readonly #markedByValue = new WeakMap<JsonObject, { readonly names: string; readonly bytes: Uint8Array }>();
   /** The conversation's first body, since it was opened. */
   #first: WeakRef<RequestBody> | undefined;
 
@@ -72,19 +79,33 @@ export class CacheMarks {
     const listMarksMax = headerMarks === 0 ? cacheMarksMax : cacheMarksMax - 1;
     const planned = written.flatMap(({ marks }, at) => marks.map((one) => ({ at, block: one.block, lifetime })));
     const chosen = planned.slice(-listMarksMax);
+    const chosenByIndex = Map.groupBy(chosen, ({ at }) => at);
     const spare = cacheMarksMax - chosen.length;
     const systemChange = marked > spare ? { system: keepLastMarks(system, spare) } : added;
     return {
       list: written.map(({ value, given }, at) => {
-        const marks = chosen.filter((one) => one.at === at);
+        const marks = chosenByIndex.get(at) ?? noMarks;
         const element = given === undefined ? undefined : elements[given];
         const isSame = marks.length === 0 && this.#inMessage(value).length === 0;
         if (element === undefined) return encode(isSame ? value : replaceMarks(value, marks));
-        return isSame ? element : markElement(element, { marks, encode });
+        return isSame ? element : this.#markElement(element, { marks, encode });
       }),
       fields: { ...systemChange, ...(isObject(body.field("cache_control")) ? { cache_control: undefined } : {}) },
       tools: tools > 0 && marked + tools > spare ? "dropped" : "kept",
     };
+  }
+
+  /** Of the marked messages most keep their marks from one request to the next. */
+  #markElement(element: BodyElement, { marks, encode }: MarkInput): BodyElement | Uint8Array {
+    const { value } = element;
+    const names = marks.map(({ block, lifetime }) => `${block} ${lifetime}`).join();
+    const known = this.#markedByValue.get(value);
+    if (known?.names === names) return known.bytes;
+    const marked = markElement(element, { marks, encode });
+    // An element's own bytes keep its whole body in memory.
+    if (marked instanceof Uint8Array && marked !== element.bytes)
+      this.#markedByValue.set(value, { names, bytes: marked });
+    return marked;
   }
 
   /** All of a request. */
@@ -170,10 +191,7 @@ function keepLastMarks(blocks: readonly JsonObject[], count: number): JsonObject
 }
 
 /** The client's element with these marks: its own bytes but for the marks. */
-function markElement(
-  element: BodyElement,
-  { marks, encode }: Pick<EditedList, "encode"> & { readonly marks: readonly OutgoingMark[] },
-): BodyElement | Uint8Array {
+function markElement(element: BodyElement, { marks, encode }: MarkInput): BodyElement | Uint8Array {
   const { parts, value } = element;
   const blocks = listField(value, "content");
   if (parts === undefined || blocks.some(holdsInnerMark))

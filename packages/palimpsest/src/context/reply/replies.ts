@@ -3,6 +3,7 @@ import type { PendingRequest } from "../request/assemble-request.ts";
 import { brokenStream } from "../../model/failure.ts";
 import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
 import type { ModelEvent, ModelFailure } from "../../ports/model-port.ts";
+import type { JsonObject } from "../../schema/json.ts";
 import type { LoopEvent } from "../../schema/loop-event.ts";
 import { badOptionError } from "../inputs.ts";
 import { ContextError, storeError, throwIfFailed } from "../context-error.ts";
@@ -15,6 +16,7 @@ import {
   streamAssembly,
   type StreamEvent,
 } from "../provider-formats.ts";
+import { ParsedEvents } from "./parsed-events.ts";
 
 export type CompleteReply = Extract<ReplyOutcome, { kind: "replied" }>;
 
@@ -62,8 +64,8 @@ export class Replies<P extends Provider> {
     const assembly = streamAssembly(provider, deps);
     let outcome: ReplyOutcome | undefined;
     try {
-      for await (const event of untilAborted(events, signal)) {
-        outcome = await this.#recordAll(recorder, assembly.take(toJsonObject(event)));
+      for await (const event of events instanceof ParsedEvents ? events.events : untilAborted(events, signal)) {
+        outcome = await this.#recordAll(recorder, assembly.take(event));
         if (outcome !== undefined) break;
       }
     } catch (error) {
@@ -133,8 +135,8 @@ function throwIfUnwritten(outcome: ReplyOutcome): void {
 
 const endedEarly = brokenStream("The reply broke off before its end. Its complete blocks are kept.");
 
-/** The same values, until the signal is aborted, even while the source is silent. */
-async function* untilAborted<Value>(source: AsyncIterable<Value>, signal: AbortSignal): AsyncGenerator<Value> {
+/** The same values as JSON, until the signal is aborted, even while the source is silent. */
+async function* untilAborted(source: AsyncIterable<object>, signal: AbortSignal): AsyncGenerator<JsonObject> {
   const iterator = source[Symbol.asyncIterator]();
   const aborted = Promise.withResolvers<"aborted">();
   const onAbort = (): void => aborted.resolve("aborted");
@@ -144,7 +146,7 @@ async function* untilAborted<Value>(source: AsyncIterable<Value>, signal: AbortS
     for (;;) {
       const next = await Promise.race([iterator.next(), aborted.promise]);
       if (next === "aborted" || next.done === true) return;
-      yield next.value;
+      yield toJsonObject(next.value);
     }
   } finally {
     signal.removeEventListener("abort", onAbort);

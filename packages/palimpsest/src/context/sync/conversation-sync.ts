@@ -48,6 +48,10 @@ export class ConversationSync {
   readonly #compared = new WeakMap<Block, { readonly item: SyncItem; readonly isSame: boolean }>();
   /** The beginning of the last list that was known. Items that are the same objects need not be looked up again. */
   #last: { readonly items: readonly SyncItem[]; readonly matched: readonly KnownItem[] } = { items: [], matched: [] };
+  #lineEntries: { readonly line: readonly KnownItem[]; readonly entries: readonly (EntryId | undefined)[] } = {
+    line: [],
+    entries: [],
+  };
   #listsAnnounced = 0;
   /** The number of the list that was read last. */
   #listRead = 0;
@@ -137,7 +141,7 @@ export class ConversationSync {
       messages: request?.messages ?? [],
       breakpoints: request?.breakpoints ?? [],
       sources,
-      entries: list.items.map((_, at) => line[at]?.entry),
+      entries: this.#listEntries(list.items.length),
       isSame: (block, item) => this.#isSame(block, item),
       isSummary: (entry) => {
         const found = path.find(entry)?.entry;
@@ -145,6 +149,17 @@ export class ConversationSync {
       },
       isWithoutThinking: (entry) => (withoutThinking ??= findEntriesWithoutThinking(projection.items)).has(entry),
     });
+  }
+
+  /** The entries of the first items of the line. Those of items that were there before are not looked up again. */
+  #listEntries(length: number): readonly (EntryId | undefined)[] {
+    const line = this.#known.line.slice(0, length);
+    const { line: lineBefore, entries: entriesBefore } = this.#lineEntries;
+    let same = 0;
+    while (same < lineBefore.length && line[same] === lineBefore[same]) same += 1;
+    const entries = [...entriesBefore.slice(0, same), ...line.slice(same).map(({ entry }) => entry)];
+    this.#lineEntries = { line, entries };
+    return entries;
   }
 
   /** Both stay the same objects from one list to the next, so that most are compared once. */

@@ -47,13 +47,12 @@ export function writeOutgoing(
     // What replaces one message may be several: its fields and marks belong to the last of them.
     const isLast = after?.kind !== "made" || after.of !== of;
     const instead = of !== undefined && isLast ? valueAt(of) : undefined;
-    const before = known?.get(message);
-    const values =
-      before !== undefined && before.instead === instead
-        ? before.values
-        : writeMessage(provider, { message: message.message, instead });
-    known?.set(message, { instead, values });
-    for (const value of values) written.push({ value, given: undefined, marks });
+    let values = known?.get(message);
+    if (values === undefined || values.instead !== instead) {
+      values = { instead, values: writeMessage(provider, { message: message.message, instead }) };
+      known?.set(message, values);
+    }
+    for (const value of values.values) written.push({ value, given: undefined, marks });
   }
   return written;
 }
