@@ -11,7 +11,7 @@ import type { ConversationLog } from "./conversation-log.ts";
 import type { ReductionOptions } from "./conversation-context.ts";
 import { GatewayConversation } from "./gateway-conversation.ts";
 import type { DeletedSessions } from "./history/history-log.ts";
-import { type Addition, type LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
+import { RefusedAdditions } from "./request/refused-additions.ts";
 import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
 import { idleMs, openMax, rowsMax } from "./limits.ts";
 import {
@@ -21,7 +21,7 @@ import {
   type RequestInput,
   RequestReader,
 } from "./request/request-reader.ts";
-import { readModel, type WrittenBody } from "./request/request-writer.ts";
+import { type CountRequest, readModel } from "./request/request-writer.ts";
 
 export interface ConversationsDeps {
   readonly openStore: (owner: ConversationOwner) => Store;
@@ -47,14 +47,6 @@ export interface MatchedRequest extends Pick<ReadRequest, "body" | "previous"> {
   readonly signal: AbortSignal;
   /** If the conversation is a new one: resolves when it will be found again after a crash. Never rejects. */
   readonly persisted: Promise<void> | undefined;
-}
-
-/** A request whose tokens are counted, as the conversation would send it. */
-export interface CountRequest extends WrittenBody {
-  /** The upstream does not take this addition in a count: it is in no later one. */
-  readonly leaveOut: (refused: LeftOut) => void;
-  /** It was refused for something else: see `leaveOut`. */
-  readonly addAgain: (addition: Addition) => void;
 }
 
 /** A conversation in memory. */
@@ -144,14 +136,7 @@ export class Conversations implements GatewayState {
     if (read === undefined || newest === undefined || conversation?.body !== newest.body) return undefined;
     const known = newest.digests.prefixDigests;
     const goesOn = read.digests.prefixDigests[known.length - 1] === known.at(-1);
-    const written = goesOn ? conversation.count(read.body) : undefined;
-    if (written === undefined) return undefined;
-    const sent = { provider: input.provider, model: readModel(read.body), operation: "count" } as const;
-    return {
-      ...written,
-      leaveOut: ({ addition, sign }) => this.#refused.add({ ...sent, addition }, sign),
-      addAgain: (addition) => this.#refused.remove({ ...sent, addition }),
-    };
+    return goesOn ? conversation.count(read.body) : undefined;
   }
 
   /** Newest first. */

@@ -17,7 +17,7 @@ import { GatewayFailure } from "./gateway-failure.ts";
 import { answerGatewayCalls } from "./tools/gateway-tools.ts";
 import { Recording } from "./recording.ts";
 import type { Addition, LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
-import { RequestWriter, type WriteInput, type WrittenBody } from "./request/request-writer.ts";
+import { type CountRequest, RequestWriter, type WriteInput, type WrittenBody } from "./request/request-writer.ts";
 import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
 import { type WireFormat, wireFormats } from "./request/wire-format.ts";
 
@@ -132,14 +132,19 @@ export class GatewayConversation<P extends Provider> {
    * A body that begins with the newest list, with that as it was last sent: for a count. Undefined if that is not known.
    * Changes nothing.
    */
-  count(body: RequestBody): WrittenBody | undefined {
+  count(body: RequestBody): CountRequest | undefined {
     const { outgoing, request } = this.#outgoing ?? {};
     if (outgoing === undefined || request === undefined) return undefined;
     const list = readClientList(this.#format, body);
     const added = list.elements.map((_, at) => ({ kind: "given", at }) as const);
     const known = this.#newest?.list.elements.length ?? 0;
     const whole = [...outgoing, ...added.slice(known)];
-    return this.#writer.write({ body, list, outgoing: whole, request, operation: "count" });
+    const counted = { body, operation: "count" } as const;
+    return {
+      ...this.#writer.write({ ...counted, list, outgoing: whole, request }),
+      leaveOut: (refused) => this.#writer.leaveOut(counted, refused),
+      addAgain: (addition) => this.#writer.addAgain(counted, addition),
+    };
   }
 
   /** The next request after a refusal, or with the results of own calls. */
@@ -200,12 +205,12 @@ export class GatewayConversation<P extends Provider> {
 
   /** The upstream does not take this addition: it is in no request of any conversation from now on. */
   leaveOut(body: RequestBody, refused: LeftOut): Promise<void> {
-    return this.#changeAdditions(body, () => this.#writer.leaveOut(body, refused));
+    return this.#changeAdditions(body, () => this.#writer.leaveOut({ body, operation: "create" }, refused));
   }
 
   /** It was refused for something else: see `leaveOut`. */
   addAgain(body: RequestBody, addition: Addition): Promise<void> {
-    return this.#changeAdditions(body, () => this.#writer.addAgain(body, addition));
+    return this.#changeAdditions(body, () => this.#writer.addAgain({ body, operation: "create" }, addition));
   }
 
   /** The context, if it is open: for costs and receipts. */

@@ -32,6 +32,14 @@ export interface WrittenBody {
   readonly additions: readonly Addition[];
 }
 
+/** A request whose tokens are counted. */
+export interface CountRequest extends WrittenBody {
+  /** The upstream does not take this addition in a count: it is in no later one. */
+  readonly leaveOut: (refused: LeftOut) => void;
+  /** It was refused for something else: see `leaveOut`. */
+  readonly addAgain: (addition: Addition) => void;
+}
+
 export interface WriteInput<P extends Provider> {
   readonly body: RequestBody;
   readonly list: ClientList;
@@ -40,6 +48,8 @@ export interface WriteInput<P extends Provider> {
   readonly request: Pick<NextRequest<P>, "params" | "betas" | "maxTokens">;
   readonly operation: "create" | "count";
 }
+
+type SentInput = Pick<WriteInput<Provider>, "body" | "operation">;
 
 /** The list to send, and how it is marked for the provider's cache. */
 interface MarkedList {
@@ -133,18 +143,22 @@ export class RequestWriter<P extends Provider> {
   }
 
   /** Whether the upstream does not take this addition. */
-  leavesOut({ body, operation }: Pick<WriteInput<P>, "body" | "operation">, addition: Addition): boolean {
-    return this.#refused?.has({ provider: this.#provider, model: readModel(body), operation, addition }) === true;
+  leavesOut(sent: SentInput, addition: Addition): boolean {
+    return this.#refused?.has({ ...this.#sender(sent), addition }) === true;
   }
 
   /** From now on, in all conversations. */
-  leaveOut(body: RequestBody, { addition, sign }: LeftOut): void {
-    this.#refused?.add({ provider: this.#provider, model: readModel(body), operation: "create", addition }, sign);
+  leaveOut(sent: SentInput, { addition, sign }: LeftOut): void {
+    this.#refused?.add({ ...this.#sender(sent), addition }, sign);
   }
 
   /** The refusal was for something else. */
-  addAgain(body: RequestBody, addition: Addition): void {
-    this.#refused?.remove({ provider: this.#provider, model: readModel(body), operation: "create", addition });
+  addAgain(sent: SentInput, addition: Addition): void {
+    this.#refused?.remove({ ...this.#sender(sent), addition });
+  }
+
+  #sender({ body, operation }: SentInput) {
+    return { provider: this.#provider, model: readModel(body), operation };
   }
 
   /** The client's own messages where the view shows them, and marks where the context plans them. */
