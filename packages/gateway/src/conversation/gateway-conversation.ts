@@ -12,7 +12,7 @@ import { type ContextInput, ConversationContext, type ContextDeps, isReduced } f
 import { ConversationTools } from "./request/conversation-tools.ts";
 import { turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { ListEstimator } from "./list-estimator.ts";
-import { LiveRequest, type PreparedBody } from "./live-request.ts";
+import { LiveRequest, type PreparedBody } from "./request/live-request.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
 import { answerGatewayCalls } from "./tools/gateway-tools.ts";
 import { Recording } from "./recording.ts";
@@ -119,6 +119,7 @@ export class GatewayConversation<P extends Provider> {
     const reader: WireReader<P> = context;
     const messages = list.elements.map(({ value }) => value);
     const request = await reader.sync(messages, { signal, unchanged, ending: "any" });
+    signal.throwIfAborted();
     this.#liveByBody.set(body, new LiveRequest(this.#options.provider));
     return this.#write(context, request);
   }
@@ -196,7 +197,7 @@ export class GatewayConversation<P extends Provider> {
       const live = this.#liveByBody.get(body);
       const context = live === undefined ? undefined : await this.#context.opened;
       if (context === undefined) throw new GatewayFailure("the conversation is closed");
-      const results = await answerGatewayCalls(context, { tools: this.#context.gatewayTools, calls });
+      const results = await answerGatewayCalls(context, { tools: live?.gatewayTools ?? [], calls });
       live?.addResults(results);
       if (this.#current !== body) return;
       for (const { id, content, isError } of results) await context.toolResult(id, content, { isError });
@@ -265,22 +266,20 @@ export class GatewayConversation<P extends Provider> {
     if (current === undefined) throw new TypeError("the conversation was not prepared");
     this.#outgoing = { outgoing: context.outgoing(), request };
     const written = this.#writer.write({ ...current, ...this.#outgoing, operation: "create" });
-    const { fixed, gatewayTools, windowTokens } = this.#context;
-    const definitions = gatewayTools.map(({ definition }) => definition);
+    const { fixed, windowTokens } = this.#context;
     const { body } = current;
     const compared = {
       client: body.elements,
       fixed: [fixed?.system, fixed?.tools],
-      gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
+      gatewayTools: written.gatewayTools.map(({ definition }) => this.#format.writeTool(definition)),
     };
-    const names = new Set(definitions.map(({ name }) => name));
     const prepareWritten = (sent: WrittenBody, tokens: number): PreparedBody => ({
       ...sent,
       tokens,
       windowTokens,
-      gatewayTools: names,
       moreTokens: (usedTokens) => this.#estimator.compare({ ...compared, sent: sent.list }, usedTokens),
-      extend: (added) => prepareWritten(sent.extend(added), tokens + estimateTokens(JSON.stringify(added).length)),
+      extend: (added) =>
+        prepareWritten(sent.extend(added), tokens + estimateTokens(Buffer.byteLength(JSON.stringify(added)))),
     });
     const prepared = prepareWritten(written, request.tokens);
     this.#liveByBody.get(body)?.setPrepared(prepared);

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as wait } from "node:timers/promises";
 import type { Conversations, FindInput, MatchedRequest } from "../conversation/conversations.ts";
 import type { HistoryLog } from "../conversation/history/history-log.ts";
-import type { PreparedBody } from "../conversation/live-request.ts";
+import type { PreparedBody } from "../conversation/request/live-request.ts";
 import { StoredHistories } from "../conversation/history/stored-histories.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { plainUpstream } from "../upstream/plain-upstream.ts";
@@ -83,7 +83,7 @@ async function run(exchange: RunningExchange): Promise<void> {
     return;
   }
   deps.conversations.countRequest(found.active, prepared);
-  const { gatewayTools } = prepared;
+  const gatewayTools = new Set<string>(prepared.gatewayTools.map(({ definition }) => definition.name));
   const sent = await sendPrepared(exchange, prepared);
   if (sent.outcome.kind === "reply" && isRefused(sent.outcome)) void deps.conversations.discard(found);
   await relayReply(exchange, { sent, gatewayTools });

@@ -44,6 +44,7 @@ function createWorld(answer: (text: string) => Answer, { untouched = true }: { r
       changes: untouched ? additions : ["messages", ...additions],
       list: [],
       additions,
+      gatewayTools: [],
       extend: () => counted,
       leaveOut: ({ addition, sign }) => refused.add(key(addition), sign),
       addAgain: (addition) => refused.remove(key(addition)),

@@ -1,7 +1,7 @@
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { GatewayFailure } from "../conversation/gateway-failure.ts";
 import { refusalRetriesMax } from "../conversation/limits.ts";
-import type { PreparedBody } from "../conversation/live-request.ts";
+import type { PreparedBody } from "../conversation/request/live-request.ts";
 import { type Addition, findNamed } from "../conversation/request/refused-additions.ts";
 import { addBetas, forwardHeaders, type Headers } from "../upstream/headers.ts";
 import type { UpstreamFailure, UpstreamReply, UpstreamRequest } from "../upstream/upstream.ts";

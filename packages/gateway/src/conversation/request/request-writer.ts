@@ -7,6 +7,7 @@ import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { BodyElement } from "../../body/body-element.ts";
 import type { RequestBody } from "../../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../../body/write-body.ts";
+import type { GatewayTool } from "../tools/gateway-tools.ts";
 import { CacheBreakpoints } from "./cache-breakpoints.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, writeView } from "./client-list.ts";
@@ -30,6 +31,8 @@ export interface WrittenBody {
   readonly extend: (elements: readonly JsonObject[]) => WrittenBody;
   /** What it has of ours that the upstream may not know. */
   readonly additions: readonly Addition[];
+  /** Our own tools in it. */
+  readonly gatewayTools: readonly GatewayTool[];
 }
 
 /** A request whose tokens are counted. */
@@ -121,6 +124,7 @@ export class RequestWriter<P extends Provider> {
       ...marks,
       ...usage,
     };
+    const gatewayTools = this.#tools.gatewayTools(clientTools, offer);
     const sentList = preamble === list.preamble ? elements : [...preamble, ...elements.slice(preamble.length)];
     const isAdded: Readonly<Record<Addition, boolean>> = {
       "automatic-mark": marks["cache_control"] !== undefined,
@@ -128,7 +132,7 @@ export class RequestWriter<P extends Provider> {
       usage: Object.keys(usage).length > 0,
       "block-mark": marks["system"] !== undefined || added === "block-mark",
       breakpoint: added === "breakpoint",
-      "gateway-tools": this.#tools.gatewayTools(clientTools, offer).length > 0,
+      "gateway-tools": gatewayTools.length > 0,
     };
     const writeList = (sent: WrittenBody["list"]): WrittenBody => ({
       bytes: writeBody(body, { list: sent, fields }),
@@ -138,6 +142,7 @@ export class RequestWriter<P extends Provider> {
       list: sent,
       extend: (more) => writeList([...sent, ...more.map((value) => this.#encode(value))]),
       additions: additions.filter((one) => isAdded[one]),
+      gatewayTools,
     });
     return writeList(sentList);
   }
