@@ -13,7 +13,7 @@ import { GatewayConversation } from "./gateway-conversation.ts";
 import type { DeletedSessions } from "./history/history-log.ts";
 import { RefusedAdditions } from "./request/refused-additions.ts";
 import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
-import { idleMs, openMax, rowsMax } from "./limits.ts";
+import { idleMs, activeMax, rowsMax } from "./limits.ts";
 import {
   type ConversationOwner,
   type DigestedBody,
@@ -34,7 +34,7 @@ export interface ConversationsDeps {
 }
 
 export interface FindInput extends RequestInput {
-  /** Who writes summaries of a conversation that is opened. By default nobody. */
+  /** Who writes summaries of a conversation that becomes active. By default nobody. */
   readonly summarizer?: "own" | "none" | undefined;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
@@ -58,7 +58,7 @@ export interface ActiveConversation {
   newest: DigestedBody | undefined;
   /** Tokens of the client's own list at its last request, as estimated, and when that was. */
   lastSent: { readonly tokens: number; readonly at: number } | undefined;
-  /** Requests that were found to be its own since it was opened. */
+  /** Requests that were found to be its own since it became active. */
   matches: number;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
@@ -70,7 +70,7 @@ type ForgetListener = (deleted: DeletedSessions) => Promise<void>;
 
 type MutableRow = { -readonly [Key in keyof ConversationRow]: ConversationRow[Key] };
 
-/** The conversations of all clients. Those that nobody asks are closed; they are opened again when their client goes on. */
+/** The conversations of all clients. Those that nobody asks are closed; they are active again when their client goes on. */
 export class Conversations implements GatewayState {
   readonly #deps: ConversationsDeps;
   readonly #active = new Map<string, ActiveConversation>();
@@ -146,7 +146,7 @@ export class Conversations implements GatewayState {
 
   async release(id: string): Promise<ReleaseOutcome> {
     const active = this.#active.get(id);
-    if (active === undefined) return "not-open";
+    if (active === undefined) return "not-active";
     if (active.running > 0) return "running";
     await this.#close(active);
     return "released";
@@ -218,7 +218,7 @@ export class Conversations implements GatewayState {
     }
     const { openStore, reduction, onEvent, log, toolUsageLog } = this.#deps;
     const facts = log.facts(id);
-    const opened: ActiveConversation = {
+    const added: ActiveConversation = {
       id,
       conversation: new GatewayConversation<Provider>({
         provider,
@@ -240,9 +240,9 @@ export class Conversations implements GatewayState {
       matches: 0,
       waiting: new Set(),
     };
-    this.#active.set(id, opened);
-    if (this.#active.size > openMax) void this.#closeOldest(opened);
-    return opened;
+    this.#active.set(id, added);
+    if (this.#active.size > activeMax) void this.#closeOldest(added);
+    return added;
   }
 
   /** The request is being answered, until `leave`. */
@@ -264,8 +264,8 @@ export class Conversations implements GatewayState {
   }
 
   /** Whether the reply tells which of several conversations a client goes on with. */
-  isToldApartByReply({ active }: MatchedRequest): boolean {
-    return this.#deps.log.index.isToldApartByReply(active.id);
+  needsReply({ active }: MatchedRequest): boolean {
+    return this.#deps.log.index.needsReply(active.id);
   }
 
   /** What the reply says, as the client would send it back. */

@@ -14,7 +14,7 @@ import type { ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { historyExchange } from "./history-exchange.ts";
 import { closeMsMax } from "./limits.ts";
 import { modelSummarizer } from "./model-summarizer.ts";
-import { observeShared } from "./observed-reply.ts";
+import { observeReply } from "./observed-reply.ts";
 import { relayReply } from "./relay-reply.ts";
 import { RunningExchange, type RunningExchangeDeps } from "./running-exchange.ts";
 import { sendPrepared } from "./send-prepared.ts";
@@ -64,7 +64,7 @@ const wholeExchange =
     try {
       const model = found.body.field("model");
       if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
-      const observed = observeShared(deps, { request, reply, found });
+      const observed = observeReply(deps, { request, reply, found });
       await run(new RunningExchange(deps, { request, reply: observed, found }));
     } finally {
       conversations.leave(found);

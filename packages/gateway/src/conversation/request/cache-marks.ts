@@ -36,7 +36,7 @@ interface EditedList {
 /** Marks of the Messages API, for the requests of one conversation: a message is looked at once. */
 export class CacheMarks {
   readonly #marksByValue = new WeakMap<JsonObject, readonly JsonObject[]>();
-  /** The conversation's first body, since it was opened. */
+  /** The conversation's first body, since it became active. */
   #first: WeakRef<RequestBody> | undefined;
 
   /**

@@ -110,7 +110,7 @@ export class RequestWriter<P extends Provider> {
     const binding = this.leavesOut(input, "thinking-binding") ? unbound(body) : bindThinking(body);
     const usage = this.leavesOut(input, "usage") ? {} : askForStreamUsage(this.#provider, body);
     const tools = body.field("tools");
-    const offer = this.leavesOut(input, "gateway-tools") ? "withheld" : this.#tools.offer;
+    const offer = this.leavesOut(input, "gateway-tools") ? "left-out" : this.#tools.offer;
     const preamble = this.#tools.writePreamble(list.preamble, { tools, offer });
     const clientTools = { tools, bytes: body.fieldBytes("tools"), preamble: list.preamble.map(({ value }) => value) };
     const fields = {
