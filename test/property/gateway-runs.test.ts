@@ -60,7 +60,7 @@ class Client {
     this.#listsById.set(id, [...earlier, list]);
     this.#index.addList(id, list, digests.prefixDigests);
     this.#readReplies.delete(id);
-    if (this.#index.isToldApartByReply(id)) this.#readReplies.add(id);
+    if (this.#index.needsReply(id)) this.#readReplies.add(id);
     run.asked = id;
   }
 

@@ -83,6 +83,9 @@ async function goesOnAfterKill(scene: KillScene, { at, how }: KillPoint): Promis
   const all = [...world.said, ...begun, next];
   const said = saidIn(lastRequest(world));
   const leftOut = countLeftOut(lastRequest(world));
+  // The request itself says how many: it must not say that most are.
+  expect(leftOut).toBeLessThan(all.length / 4);
+  expect(said.at(-1)).toBe(next);
   expect({ at, how, said }).toEqual({ at, how, said: all.filter((_, nth) => nth < 1 || nth > leftOut) });
   expect(refused(world.seen).length).toBeLessThanOrEqual(scene.path.believedTokens === undefined ? 0 : 1);
   await expectWhole(scene, log.length - whole.length);

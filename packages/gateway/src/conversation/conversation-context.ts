@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Context } from "palimpsest/internal/context/context";
 import { ContextError } from "palimpsest/internal/context/context-error";
-import type { Provider, Reply } from "palimpsest/internal/context/provider-formats";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { AskModel, SummaryRequest } from "palimpsest/internal/context/summarizer";
 import type { MessageDigester } from "palimpsest/internal/context/sync/message-digester";
 import { openContextBy } from "palimpsest/internal/open/open-context";
@@ -168,7 +168,7 @@ export class ConversationContext<P extends Provider> {
     return openContextBy(options, { openCalls: "waiting", digester: this.#options.digester });
   }
 
-  async #summarize(request: SummaryRequest<P>): Promise<Reply<P>> {
+  async #summarize(request: SummaryRequest<P>): Promise<object> {
     if (this.#askModel === undefined) throw new Error("a summary before the first request");
     return await this.#askModel(request);
   }

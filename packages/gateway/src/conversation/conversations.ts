@@ -11,9 +11,9 @@ import type { ConversationLog } from "./conversation-log.ts";
 import type { ReductionOptions } from "./conversation-context.ts";
 import { GatewayConversation } from "./gateway-conversation.ts";
 import type { DeletedSessions } from "./history/history-log.ts";
-import { type Addition, type LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
+import { RefusedAdditions } from "./request/refused-additions.ts";
 import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
-import { idleMs, openMax, rowsMax } from "./limits.ts";
+import { idleMs, activeMax, rowsMax } from "./limits.ts";
 import {
   type ConversationOwner,
   type DigestedBody,
@@ -21,7 +21,7 @@ import {
   type RequestInput,
   RequestReader,
 } from "./request/request-reader.ts";
-import { readModel, type WrittenBody } from "./request/request-writer.ts";
+import { type CountRequest, readModel } from "./request/request-writer.ts";
 
 export interface ConversationsDeps {
   readonly openStore: (owner: ConversationOwner) => Store;
@@ -34,7 +34,7 @@ export interface ConversationsDeps {
 }
 
 export interface FindInput extends RequestInput {
-  /** Who writes summaries of a conversation that is opened. By default nobody. */
+  /** Who writes summaries of a conversation that becomes active. By default nobody. */
   readonly summarizer?: "own" | "none" | undefined;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
@@ -49,14 +49,6 @@ export interface MatchedRequest extends Pick<ReadRequest, "body" | "previous"> {
   readonly persisted: Promise<void> | undefined;
 }
 
-/** A request whose tokens are counted, as the conversation would send it. */
-export interface CountRequest extends WrittenBody {
-  /** The upstream does not take this addition in a count: it is in no later one. */
-  readonly leaveOut: (refused: LeftOut) => void;
-  /** It was refused for something else: see `leaveOut`. */
-  readonly addAgain: (addition: Addition) => void;
-}
-
 /** A conversation in memory. */
 export interface ActiveConversation {
   readonly id: string;
@@ -66,7 +58,7 @@ export interface ActiveConversation {
   newest: DigestedBody | undefined;
   /** Tokens of the client's own list at its last request, as estimated, and when that was. */
   lastSent: { readonly tokens: number; readonly at: number } | undefined;
-  /** Requests that were found to be its own since it was opened. */
+  /** Requests that were found to be its own since it became active. */
   matches: number;
   /** Requests that use it now. It is not closed before they have ended. */
   running: number;
@@ -78,7 +70,7 @@ type ForgetListener = (deleted: DeletedSessions) => Promise<void>;
 
 type MutableRow = { -readonly [Key in keyof ConversationRow]: ConversationRow[Key] };
 
-/** The conversations of all clients. Those that nobody asks are closed; they are opened again when their client goes on. */
+/** The conversations of all clients. Those that nobody asks are closed; they are active again when their client goes on. */
 export class Conversations implements GatewayState {
   readonly #deps: ConversationsDeps;
   readonly #active = new Map<string, ActiveConversation>();
@@ -151,14 +143,7 @@ export class Conversations implements GatewayState {
     if (read === undefined || newest === undefined || conversation?.body !== newest.body) return undefined;
     const known = newest.digests.prefixDigests;
     const goesOn = read.digests.prefixDigests[known.length - 1] === known.at(-1);
-    const written = goesOn ? conversation.count(read.body) : undefined;
-    if (written === undefined) return undefined;
-    const sent = { provider: input.provider, model: readModel(read.body), operation: "count" } as const;
-    return {
-      ...written,
-      leaveOut: ({ addition, sign }) => this.#refused.add({ ...sent, addition }, sign),
-      addAgain: (addition) => this.#refused.remove({ ...sent, addition }),
-    };
+    return goesOn ? conversation.count(read.body) : undefined;
   }
 
   /** Newest first. */
@@ -168,7 +153,7 @@ export class Conversations implements GatewayState {
 
   async release(id: string): Promise<ReleaseOutcome> {
     const active = this.#active.get(id);
-    if (active === undefined) return "not-open";
+    if (active === undefined) return "not-active";
     if (active.running > 0) return "running";
     await this.#close(active);
     return "released";
@@ -239,7 +224,7 @@ export class Conversations implements GatewayState {
     }
     const { openStore, reduction, onEvent, log, toolUsageLog } = this.#deps;
     const facts = log.facts(id);
-    const opened: ActiveConversation = {
+    const added: ActiveConversation = {
       id,
       conversation: new GatewayConversation<Provider>({
         provider,
@@ -261,9 +246,9 @@ export class Conversations implements GatewayState {
       matches: 0,
       waiting: new Set(),
     };
-    this.#active.set(id, opened);
-    if (this.#active.size > openMax) void this.#closeOldest(opened);
-    return opened;
+    this.#active.set(id, added);
+    if (this.#active.size > activeMax) void this.#closeOldest(added);
+    return added;
   }
 
   /** The request is being answered, until `leave`. */
@@ -285,8 +270,8 @@ export class Conversations implements GatewayState {
   }
 
   /** Whether the reply tells which of several conversations a client goes on with. */
-  isToldApartByReply({ active }: MatchedRequest): boolean {
-    return this.#deps.log.index.isToldApartByReply(active.id);
+  needsReply({ active }: MatchedRequest): boolean {
+    return this.#deps.log.index.needsReply(active.id);
   }
 
   /** What the reply says, as the client would send it back. */

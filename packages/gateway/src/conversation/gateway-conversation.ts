@@ -12,12 +12,12 @@ import { type ContextInput, ConversationContext, type ContextDeps, isReduced } f
 import { ConversationTools } from "./request/conversation-tools.ts";
 import { turnMsMax, turnWithSummaryMsMax } from "./limits.ts";
 import { ListEstimator } from "./list-estimator.ts";
-import { LiveRequest, type PreparedBody } from "./live-request.ts";
+import { LiveRequest, type PreparedBody } from "./request/live-request.ts";
 import { GatewayFailure } from "./gateway-failure.ts";
 import { answerGatewayCalls } from "./tools/gateway-tools.ts";
 import { Recording, type RecordingInput } from "./recording.ts";
 import type { Addition, LeftOut, RefusedAdditions } from "./request/refused-additions.ts";
-import { RequestWriter, type WriteInput, type WrittenBody } from "./request/request-writer.ts";
+import { type CountRequest, RequestWriter, type WriteInput, type WrittenBody } from "./request/request-writer.ts";
 import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
 import { type WireFormat, wireFormats } from "./request/wire-format.ts";
 
@@ -119,6 +119,7 @@ export class GatewayConversation<P extends Provider> {
     const reader: WireReader<P> = context;
     const messages = list.elements.map(({ value }) => value);
     const request = await reader.sync(messages, { signal, unchanged, ending: "any" });
+    signal.throwIfAborted();
     this.#liveByBody.set(body, new LiveRequest(this.#options.provider));
     return this.#write(context, request);
   }
@@ -132,14 +133,19 @@ export class GatewayConversation<P extends Provider> {
    * A body that begins with the newest list, with that as it was last sent: for a count. Undefined if that is not known.
    * Changes nothing.
    */
-  count(body: RequestBody): WrittenBody | undefined {
+  count(body: RequestBody): CountRequest | undefined {
     const { outgoing, request } = this.#outgoing ?? {};
     if (outgoing === undefined || request === undefined) return undefined;
     const list = readClientList(this.#format, body);
     const added = list.elements.map((_, at) => ({ kind: "given", at }) as const);
     const known = this.#newest?.list.elements.length ?? 0;
     const whole = [...outgoing, ...added.slice(known)];
-    return this.#writer.write({ body, list, outgoing: whole, request, operation: "count" });
+    const counted = { body, operation: "count" } as const;
+    return {
+      ...this.#writer.write({ ...counted, list, outgoing: whole, request }),
+      leaveOut: (refused) => this.#writer.leaveOut(counted, refused),
+      addAgain: (addition) => this.#writer.addAgain(counted, addition),
+    };
   }
 
   /** The next request after a refusal, or with the results of own calls. */
@@ -191,7 +197,7 @@ export class GatewayConversation<P extends Provider> {
       const live = this.#liveByBody.get(body);
       const context = live === undefined ? undefined : await this.#context.opened;
       if (context === undefined) throw new GatewayFailure("the conversation is closed");
-      const results = await answerGatewayCalls(context, { tools: this.#context.gatewayTools, calls });
+      const results = await answerGatewayCalls(context, { tools: live?.gatewayTools ?? [], calls });
       live?.addResults(results);
       if (this.#current !== body) return;
       for (const { id, content, isError } of results) await context.toolResult(id, content, { isError });
@@ -200,12 +206,12 @@ export class GatewayConversation<P extends Provider> {
 
   /** The upstream does not take this addition: it is in no request of any conversation from now on. */
   leaveOut(body: RequestBody, refused: LeftOut): Promise<void> {
-    return this.#changeAdditions(body, () => this.#writer.leaveOut(body, refused));
+    return this.#changeAdditions(body, () => this.#writer.leaveOut({ body, operation: "create" }, refused));
   }
 
   /** It was refused for something else: see `leaveOut`. */
   addAgain(body: RequestBody, addition: Addition): Promise<void> {
-    return this.#changeAdditions(body, () => this.#writer.addAgain(body, addition));
+    return this.#changeAdditions(body, () => this.#writer.addAgain({ body, operation: "create" }, addition));
   }
 
   /** The context, if it is open: for costs and receipts. */
@@ -260,17 +266,15 @@ export class GatewayConversation<P extends Provider> {
     if (current === undefined) throw new TypeError("the conversation was not prepared");
     this.#outgoing = { outgoing: context.outgoing(), request };
     const written = this.#writer.write({ ...current, ...this.#outgoing, operation: "create" });
-    const { fixed, gatewayTools, windowTokens } = this.#context;
-    const definitions = gatewayTools.map(({ definition }) => definition);
+    const { fixed, windowTokens } = this.#context;
     const { body } = current;
-    const names = new Set(definitions.map(({ name }) => name));
     const compare = (sent: WrittenBody, usedTokens: number): number =>
       this.#estimator.compare(
         {
           client: body.elements,
           sent: sent.list,
           fixed: [fixed?.system, fixed?.tools],
-          gatewayTools: definitions.map((definition) => this.#format.writeTool(definition)),
+          gatewayTools: written.gatewayTools.map(({ definition }) => this.#format.writeTool(definition)),
         },
         usedTokens,
       );
@@ -278,9 +282,9 @@ export class GatewayConversation<P extends Provider> {
       ...sent,
       tokens,
       windowTokens,
-      gatewayTools: names,
       moreTokens: (usedTokens) => compare(sent, usedTokens),
-      extend: (added) => prepareWritten(sent.extend(added), tokens + estimateTokens(JSON.stringify(added).length)),
+      extend: (added) =>
+        prepareWritten(sent.extend(added), tokens + estimateTokens(Buffer.byteLength(JSON.stringify(added)))),
     });
     const prepared = prepareWritten(written, request.tokens);
     this.#liveByBody.get(body)?.setPrepared(prepared);

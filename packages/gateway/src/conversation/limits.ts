@@ -10,8 +10,8 @@ export const refusalRetriesMax = 6;
 /** A conversation that nobody asks is closed after this: then other programs can edit its session, and its memory is free. */
 export const idleMs = 30_000;
 
-/** Conversations that are open at once; the one that was idle longest is closed for a new one. */
-export const openMax = 64;
+/** Conversations that are active at once; the one that was idle longest is closed for a new one. */
+export const activeMax = 64;
 
 /** Lines of the log of conversations beyond two for each of them, before it is written anew. */
 export const logLinesSpare = 1_000;

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as wait } from "node:timers/promises";
 import type { Conversations, FindInput, MatchedRequest } from "../conversation/conversations.ts";
 import type { HistoryLog } from "../conversation/history/history-log.ts";
-import type { PreparedBody } from "../conversation/live-request.ts";
+import type { PreparedBody } from "../conversation/request/live-request.ts";
 import { StoredHistories } from "../conversation/history/stored-histories.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { plainUpstream } from "../upstream/plain-upstream.ts";
@@ -14,7 +14,7 @@ import type { ClientRequest, Exchange, ExchangeOptions } from "./exchange.ts";
 import { historyExchange } from "./history-exchange.ts";
 import { closeMsMax } from "./limits.ts";
 import { modelSummarizer } from "./model-summarizer.ts";
-import { observeShared } from "./observed-reply.ts";
+import { observeReply } from "./observed-reply.ts";
 import { relayReply } from "./relay-reply.ts";
 import { RunningExchange, type RunningExchangeDeps } from "./running-exchange.ts";
 import { sendPrepared } from "./send-prepared.ts";
@@ -59,12 +59,11 @@ const wholeExchange =
       if (!isCounted || !(await passCounted(deps, { request, reply, count }))) await passCharged(deps, request, reply);
       return;
     }
-    conversations.enter(found);
     request.onConversation?.(found.active.id);
     try {
       const model = found.body.field("model");
       if (await refuseUnpriced(deps, { request, reply, model: typeof model === "string" ? model : undefined })) return;
-      const observed = observeShared(deps, { request, reply, found });
+      const observed = observeReply(deps, { request, reply, found });
       await run(new RunningExchange(deps, { request, reply: observed, found }));
     } finally {
       conversations.leave(found);
@@ -83,7 +82,7 @@ async function run(exchange: RunningExchange): Promise<void> {
     return;
   }
   deps.conversations.countRequest(found.active, prepared);
-  const { gatewayTools } = prepared;
+  const gatewayTools = new Set<string>(prepared.gatewayTools.map(({ definition }) => definition.name));
   const sent = await sendPrepared(exchange, prepared);
   if (sent.outcome.kind === "reply" && isRefused(sent.outcome)) void deps.conversations.discard(found);
   await relayReply(exchange, { sent, gatewayTools });
@@ -100,19 +99,24 @@ function prepare(exchange: RunningExchange): Promise<PreparedBody> {
   });
 }
 
-/** Returns undefined if the request is to be passed on as it is. */
+/** Enters the conversation at once, so that nobody closes or deletes it. Undefined: the request is to be passed on as it is. */
 async function findConversation(
   deps: RunningExchangeDeps,
   request: ClientRequest,
 ): Promise<MatchedRequest | undefined> {
   if (request.operation !== "create") return undefined;
-  const found = recognise(deps, request, (input) => deps.conversations.findUnlessTaken(input));
-  if (found !== "taken") return found;
+  const { conversations } = deps;
+  const enter = (found: MatchedRequest | undefined): MatchedRequest | undefined => {
+    if (found !== undefined) conversations.enter(found);
+    return found;
+  };
+  const found = recognise(deps, request, (input) => conversations.findUnlessTaken(input));
+  if (found !== "taken") return enter(found);
   // If a client gives up and tries again at once, its new request may come before the end of its connection.
   await wait(closeMsMax);
   await setImmediate();
   if (request.signal.aborted) return undefined;
-  return recognise(deps, request, (input) => deps.conversations.find(input));
+  return enter(recognise(deps, request, (input) => conversations.find(input)));
 }
 
 function recognise<Found>(

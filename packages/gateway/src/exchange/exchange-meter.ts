@@ -3,7 +3,7 @@ import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import type { ModelOverride } from "palimpsest/internal/schema/model";
 import type { ActiveConversation } from "../conversation/conversations.ts";
-import type { PreparedBody } from "../conversation/live-request.ts";
+import type { PreparedBody } from "../conversation/request/live-request.ts";
 import type { GatewayListener } from "../operate/gateway-event.ts";
 import { estimateTokens, type ReplyCharge, ReplyUsage } from "../reply/reply-usage.ts";
 import { replyCost } from "./charged-pass.ts";

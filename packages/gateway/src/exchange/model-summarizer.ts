@@ -1,4 +1,4 @@
-import { isReply, type Provider } from "palimpsest/internal/context/provider-formats";
+import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { AskModel } from "palimpsest/internal/context/summarizer";
 import { isObject, tryParseJson } from "palimpsest/internal/schema/json";
 import { forwardHeaders } from "../upstream/headers.ts";
@@ -39,7 +39,6 @@ export const modelSummarizer =
     usage.take(reply);
     const inputTokens = estimateTokens(body.byteLength);
     onEvent(replyCost(user, usage.charge({ model: params.model, inputTokens, prices: prices() })));
-    if (!isReply(provider, reply)) throw new Error("The upstream's reply is not in the provider's format.");
     return reply;
   };
 

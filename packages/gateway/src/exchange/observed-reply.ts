@@ -73,18 +73,18 @@ export class ObservedReply implements ClientReply {
   }
 }
 
-/** Of conversations with the same list, the reply shows which one the client continues. */
-export function observeShared(
+/** Reads the reply if it tells which of several conversations the client goes on with: see `needsReply` of the index. */
+export function observeReply(
   { conversations }: { readonly conversations: Conversations },
-  { request: { provider }, reply, found }: SharedRequest,
+  { request: { provider }, reply, found }: ObservedRequest,
 ): ClientReply {
-  if (!conversations.isToldApartByReply(found)) return reply;
+  if (!conversations.needsReply(found)) return reply;
   const settle = async ({ elements }: ReadReply): Promise<void> =>
     conversations.noteReply(found, { provider, elements });
   return new ObservedReply(reply, { provider, settle });
 }
 
-interface SharedRequest {
+interface ObservedRequest {
   readonly request: ClientRequest;
   readonly reply: ClientReply;
   readonly found: MatchedRequest;

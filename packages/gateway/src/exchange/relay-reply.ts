@@ -1,7 +1,7 @@
 import { field, isObject, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import { GatewayFailure } from "../conversation/gateway-failure.ts";
 import { gatewayCallsMax } from "../conversation/limits.ts";
-import type { PreparedBody } from "../conversation/live-request.ts";
+import type { PreparedBody } from "../conversation/request/live-request.ts";
 import type { Recording } from "../conversation/recording.ts";
 import type { RelayOptions, ReplyEnd } from "../reply/relay.ts";
 import { StreamRelay } from "../reply/stream-relay.ts";

@@ -1,7 +1,7 @@
 import { tryParseJson } from "palimpsest/internal/schema/json";
 import { GatewayFailure } from "../conversation/gateway-failure.ts";
 import { refusalRetriesMax } from "../conversation/limits.ts";
-import type { PreparedBody } from "../conversation/live-request.ts";
+import type { PreparedBody } from "../conversation/request/live-request.ts";
 import { type Addition, findNamed } from "../conversation/request/refused-additions.ts";
 import { addBetas, forwardHeaders, type Headers } from "../upstream/headers.ts";
 import type { UpstreamFailure, UpstreamReply, UpstreamRequest } from "../upstream/upstream.ts";
@@ -43,7 +43,7 @@ async function sendWithFallbacks(
   let prepared = first;
   for (let tries = 0; ; tries += 1) {
     const sent = await sendOnce(exchange, prepared);
-    if (sent.outcome.kind === "failed" || !refusals.has(sent.outcome.status)) return sent;
+    if (sent.outcome.kind === "failed" || !refusalStatuses.has(sent.outcome.status)) return sent;
     const { status } = sent.outcome;
     const { bytes, reply } = await bufferReply(sent.outcome, errorBytesMax);
     const refused = { ...sent, outcome: reply };
@@ -82,7 +82,7 @@ export async function failOpen(
 }
 
 /** 400 and 413 are for what a request contains, 422 is of servers that check its fields. */
-export const refusals: ReadonlySet<number> = new Set([400, 413, 422]);
+export const refusalStatuses: ReadonlySet<number> = new Set([400, 413, 422]);
 
 function isMistake(
   { request: { provider }, found: { body } }: RunningExchange,

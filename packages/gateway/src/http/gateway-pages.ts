@@ -61,7 +61,7 @@ export function serveGatewayPage(
 async function release({ state }: GatewayPagesDeps, http: HttpPair): Promise<void> {
   const session = new URLSearchParams(http.request.url?.split("?")[1]).get("session") ?? "";
   const outcome = await state.release?.(session).catch(() => undefined);
-  sendJson(http, { status: 200, value: { outcome: outcome ?? "not-open" } });
+  sendJson(http, { status: 200, value: { outcome: outcome ?? "not-active" } });
 }
 
 /** For `palimpsest sessions delete`. `POST /palimpsest/forget?session=<id>&session=<id>`. */

@@ -12,7 +12,7 @@ export interface GatewayState {
 export type ForgetOutcome = "forgotten" | "running";
 
 /** `running`: a reply is on its way, so that it stays open. */
-export type ReleaseOutcome = "released" | "running" | "not-open";
+export type ReleaseOutcome = "released" | "running" | "not-active";
 
 export interface ConversationRow {
   readonly id: string;

@@ -189,7 +189,7 @@ export class ConversationIndex {
    * Whether the reply to its newest list tells it from other runs: some have the same list, or had the one before; or it is its
    * first one, which others may begin with too.
    */
-  isToldApartByReply(id: string): boolean {
+  needsReply(id: string): boolean {
     const known = this.#known.get(id);
     if (known === undefined) return false;
     const isShared = (list: string): boolean => this.#idsByList.get(`${known.scope} ${list}`)?.includes(" ") === true;

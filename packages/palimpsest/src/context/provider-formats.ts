@@ -122,7 +122,7 @@ export function replyEvents(
 }
 
 /** Checks the content. Servers that imitate a provider may leave out other fields, and none of them has to be there. */
-export function isReply<P extends Provider>(provider: P, reply: JsonObject): reply is JsonObject & Reply<P> {
+function isReply(provider: Provider, reply: JsonObject): boolean {
   const { at, has } = contentByProvider[provider];
   const content = reply[at];
   return isArray(content) && content.every((part) => isObject(part) && Object.hasOwn(part, has));

@@ -2,17 +2,13 @@ import type { IdsDep, ClockDep } from "../ports/clock-dep.ts";
 import type { ModelEvent, ModelPort } from "../ports/model-port.ts";
 import { abortedFailure, brokenStream } from "../model/failure.ts";
 import { raceAbort } from "../schema/race-abort.ts";
-import {
-  type Params,
-  toProviderParams,
-  type Provider,
-  classifyRefusal,
-  type Reply,
-  replyEvents,
-} from "./provider-formats.ts";
+import { type Params, toProviderParams, type Provider, classifyRefusal, replyEvents } from "./provider-formats.ts";
 
-/** Sends one request and returns the reply: `({ params, signal }) => client.messages.create(params, { signal })`. */
-export type AskModel<P extends Provider> = (request: SummaryRequest<P>) => Promise<Reply<P>>;
+/**
+ * Sends one request and returns the reply: `({ params, signal }) => client.messages.create(params, { signal })`. Whether it is in
+ * the provider's format is checked; any other object counts as a broken reply.
+ */
+export type AskModel<P extends Provider> = (request: SummaryRequest<P>) => Promise<object>;
 
 export interface SummaryRequest<P extends Provider> {
   readonly params: Params<P>;

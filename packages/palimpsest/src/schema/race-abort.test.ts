@@ -20,3 +20,18 @@ it("does not wait for a task that ignores the abort, also if the signal was abor
   expect(await raceAbort(never, { signal: abort.signal, instead: () => "left" })).toBe("left");
   await expect(raceAbort(never, { signal: abort.signal, instead: late })).rejects.toThrow("too late");
 });
+
+it("an abort right after the answer is ignored, also if it would fail: nobody could catch that", async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  const abort = new AbortController();
+  const answer = Promise.resolve(1);
+  const raced = raceAbort(answer, { signal: abort.signal, instead: late });
+  await answer;
+  abort.abort();
+  expect(await raced).toBe(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", note);
+  expect(unhandled).toEqual([]);
+});

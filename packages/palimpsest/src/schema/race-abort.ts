@@ -7,7 +7,12 @@ export function raceAbort<Value, Instead>(
   { signal, instead }: { readonly signal: AbortSignal; readonly instead: () => Instead },
 ): Promise<Value | Instead> {
   const race = Promise.withResolvers<Value | Instead>();
-  const onAbort = (): void => race.resolve((async () => instead())());
+  const onAbort = (): void => {
+    const result = (async () => instead())();
+    // If the answer came just before, nobody waits for this one.
+    result.catch(() => undefined);
+    race.resolve(result);
+  };
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
   answer.then(race.resolve, race.reject);

@@ -186,19 +186,19 @@ const answerMsMax = 2_000;
 /** A status with all its rows has some 100 KB; a longer answer is not from a gateway. */
 const answerCharsMax = 4 * 1024 * 1024;
 
-/** Asks the gateway of this home to close a conversation. `not-open` also if no gateway runs: then another program has it. */
+/** Asks the gateway of this home to close a conversation. `not-active` also if no gateway runs: then another program has it. */
 export async function releaseSession(
   { env }: { readonly env: Readonly<Record<string, string | undefined>> },
   session: string,
 ): Promise<ReleaseOutcome> {
   const found = await findGateway(homeFolder(env));
-  if (found.kind !== "running") return "not-open";
+  if (found.kind !== "running") return "not-active";
   const path = `/palimpsest/release?session=${encodeURIComponent(session)}`;
   const answer = await askGateway({ ...found, path, method: "POST" });
-  return releaseForm.safeParse(answer?.value).data?.outcome ?? "not-open";
+  return releaseForm.safeParse(answer?.value).data?.outcome ?? "not-active";
 }
 
-const releaseForm = z.object({ outcome: z.enum(["released", "running", "not-open"]) });
+const releaseForm = z.object({ outcome: z.enum(["released", "running", "not-active"]) });
 
 /** The record has three short fields; a larger file is not one of ours. */
 const recordBytesMax = 4_096;

@@ -43,7 +43,7 @@ const noMarks: readonly OutgoingMark[] = [];
 export class CacheMarks {
   readonly #marksByValue = new WeakMap<JsonObject, readonly JsonObject[]>();
   readonly #markedByValue = new WeakMap<JsonObject, { readonly names: string; readonly bytes: Uint8Array }>();
-  /** The conversation's first body, since it was opened. */
+  /** The conversation's first body, since it became active. */
   #first: WeakRef<RequestBody> | undefined;
 
   /**

@@ -64,7 +64,7 @@ export class ConversationTools {
   checkForm(field: (name: string) => Json | undefined, upstream: "takes" | "refuses" = "takes"): void {
     const choices = field("n");
     const canHideCalls = field("background") !== true && !(typeof choices === "number" && choices > 1);
-    this.#offer = canHideCalls && upstream === "takes" ? "offered" : "withheld";
+    this.#offer = canHideCalls && upstream === "takes" ? "offered" : "left-out";
   }
 
   /** Of the request that was checked last. */
@@ -157,7 +157,7 @@ export class ConversationTools {
 type MarkUse = "kept" | "dropped";
 
 /** Whether a request has tools of the gateway. */
-type Offer = "offered" | "withheld";
+type Offer = "offered" | "left-out";
 
 /** Also tools that are switched off by now: the transcript may have calls of them. */
 export function hiddenTools(client: ClientTools): readonly string[] {

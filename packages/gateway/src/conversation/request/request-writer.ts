@@ -7,6 +7,7 @@ import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { BodyElement } from "../../body/body-element.ts";
 import type { RequestBody } from "../../body/request-body.ts";
 import { type FieldChanges, writeBody } from "../../body/write-body.ts";
+import type { GatewayTool } from "../tools/gateway-tools.ts";
 import { CacheBreakpoints } from "./cache-breakpoints.ts";
 import { CacheMarks } from "./cache-marks.ts";
 import { type ClientList, isUntouched, writeView } from "./client-list.ts";
@@ -30,6 +31,16 @@ export interface WrittenBody {
   readonly extend: (elements: readonly JsonObject[]) => WrittenBody;
   /** What it has of ours that the upstream may not know. */
   readonly additions: readonly Addition[];
+  /** Our own tools in it. */
+  readonly gatewayTools: readonly GatewayTool[];
+}
+
+/** A request whose tokens are counted. */
+export interface CountRequest extends WrittenBody {
+  /** The upstream does not take this addition in a count: it is in no later one. */
+  readonly leaveOut: (refused: LeftOut) => void;
+  /** It was refused for something else: see `leaveOut`. */
+  readonly addAgain: (addition: Addition) => void;
 }
 
 export interface WriteInput<P extends Provider> {
@@ -40,6 +51,8 @@ export interface WriteInput<P extends Provider> {
   readonly request: Pick<NextRequest<P>, "params" | "betas" | "maxTokens">;
   readonly operation: "create" | "count";
 }
+
+type SentInput = Pick<WriteInput<Provider>, "body" | "operation">;
 
 /** The list to send, and how it is marked for the provider's cache. */
 interface MarkedList {
@@ -97,7 +110,7 @@ export class RequestWriter<P extends Provider> {
     const binding = this.leavesOut(input, "thinking-binding") ? unbound(body) : bindThinking(body);
     const usage = this.leavesOut(input, "usage") ? {} : askForStreamUsage(this.#provider, body);
     const tools = body.field("tools");
-    const offer = this.leavesOut(input, "gateway-tools") ? "withheld" : this.#tools.offer;
+    const offer = this.leavesOut(input, "gateway-tools") ? "left-out" : this.#tools.offer;
     const preamble = this.#tools.writePreamble(list.preamble, { tools, offer });
     const clientTools = { tools, bytes: body.fieldBytes("tools"), preamble: list.preamble.map(({ value }) => value) };
     const fields = {
@@ -111,6 +124,7 @@ export class RequestWriter<P extends Provider> {
       ...marks,
       ...usage,
     };
+    const gatewayTools = this.#tools.gatewayTools(clientTools, offer);
     const sentList = preamble === list.preamble ? elements : [...preamble, ...elements.slice(preamble.length)];
     const isAdded: Readonly<Record<Addition, boolean>> = {
       "automatic-mark": marks["cache_control"] !== undefined,
@@ -118,7 +132,7 @@ export class RequestWriter<P extends Provider> {
       usage: Object.keys(usage).length > 0,
       "block-mark": marks["system"] !== undefined || added === "block-mark",
       breakpoint: added === "breakpoint",
-      "gateway-tools": this.#tools.gatewayTools(clientTools, offer).length > 0,
+      "gateway-tools": gatewayTools.length > 0,
     };
     const writeList = (sent: WrittenBody["list"]): WrittenBody => ({
       bytes: writeBody(body, { list: sent, fields }),
@@ -128,23 +142,28 @@ export class RequestWriter<P extends Provider> {
       list: sent,
       extend: (more) => writeList([...sent, ...more.map((value) => this.#encode(value))]),
       additions: additions.filter((one) => isAdded[one]),
+      gatewayTools,
     });
     return writeList(sentList);
   }
 
   /** Whether the upstream does not take this addition. */
-  leavesOut({ body, operation }: Pick<WriteInput<P>, "body" | "operation">, addition: Addition): boolean {
-    return this.#refused?.has({ provider: this.#provider, model: readModel(body), operation, addition }) === true;
+  leavesOut(sent: SentInput, addition: Addition): boolean {
+    return this.#refused?.has({ ...this.#sender(sent), addition }) === true;
   }
 
   /** From now on, in all conversations. */
-  leaveOut(body: RequestBody, { addition, sign }: LeftOut): void {
-    this.#refused?.add({ provider: this.#provider, model: readModel(body), operation: "create", addition }, sign);
+  leaveOut(sent: SentInput, { addition, sign }: LeftOut): void {
+    this.#refused?.add({ ...this.#sender(sent), addition }, sign);
   }
 
   /** The refusal was for something else. */
-  addAgain(body: RequestBody, addition: Addition): void {
-    this.#refused?.remove({ provider: this.#provider, model: readModel(body), operation: "create", addition });
+  addAgain(sent: SentInput, addition: Addition): void {
+    this.#refused?.remove({ ...this.#sender(sent), addition });
+  }
+
+  #sender({ body, operation }: SentInput) {
+    return { provider: this.#provider, model: readModel(body), operation };
   }
 
   /** The client's own messages where the view shows them, and marks where the context plans them. */

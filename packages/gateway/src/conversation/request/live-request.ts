@@ -1,8 +1,8 @@
 import type { Provider } from "palimpsest/internal/context/provider-formats";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import { ReplyReader } from "../reply/reply-reader.ts";
-import type { GatewayResult } from "./tools/gateway-tools.ts";
-import type { WrittenBody } from "./request/request-writer.ts";
+import { ReplyReader } from "../../reply/reply-reader.ts";
+import type { GatewayResult, GatewayTool } from "../tools/gateway-tools.ts";
+import type { WrittenBody } from "./request-writer.ts";
 
 /** A request in the form in which it goes upstream. */
 export interface PreparedBody extends WrittenBody {
@@ -10,8 +10,6 @@ export interface PreparedBody extends WrittenBody {
   readonly tokens: number;
   /** What the model takes, or what it was told to. */
   readonly windowTokens: number;
-  /** Names of our own tools in it. */
-  readonly gatewayTools: ReadonlySet<string>;
   /** How much larger the client's own request is, given what the upstream counted for this one: see `ListEstimator`. */
   readonly moreTokens: (usedTokens: number) => number;
   readonly extend: (elements: readonly JsonObject[]) => PreparedBody;
@@ -29,6 +27,11 @@ export class LiveRequest {
 
   constructor(provider: Provider) {
     this.#provider = provider;
+  }
+
+  /** Those that its newest reply may call. */
+  get gatewayTools(): readonly GatewayTool[] {
+    return this.#prepared?.gatewayTools ?? [];
   }
 
   /** It was written, with everything so far. */
