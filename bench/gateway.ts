@@ -9,7 +9,7 @@ import { conditions } from "./measure.ts";
 
 /**
  * `npm run bench:gateway [-- <rounds> <idle conversations>]`: what the gateway costs. Clients, upstream and each proxy are processes of their own.
- * Every body goes to the upstream directly, through a plain pass-through and through two gateways, one after the other, in an
+ * Every body goes to the upstream directly, through a plain pass-through and through two gateways, one after the other with a pause, in an
  * order that rotates. Then 10,000 short conversations are opened and left alone. Prints the tables and writes them into
  * docs/gateway.md, and what was measured into .bench/gateway.json. Exits with 1 if a limit is missed.
  */
@@ -75,7 +75,7 @@ const shown = {
   "load average": loadavg()
     .map((one) => one.toFixed(1))
     .join(", "),
-  load: `${conversations} conversations in turn, ${rounds} requests each to each target after ${warmUpRounds} that do not count, one at a time; bodies of ${(bytes / 1e6).toFixed(1)} MB on average, each a call and a result larger than the one before; replies of 200 events, each written alone`,
+  load: `${conversations} conversations in turn, ${rounds} requests each to each target after ${warmUpRounds} that do not count, one at a time, 10 ms apart; bodies of ${(bytes / 1e6).toFixed(1)} MB on average, each a call and a result larger than the one before; replies of 200 events, each written alone`,
 };
 const tables = {
   "gateway times": timeRows(),

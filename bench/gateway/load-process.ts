@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { Pool } from "undici";
 import { z } from "zod";
 import { answerParent } from "./answer-parent.ts";
@@ -43,6 +44,9 @@ answerParent({
   close: () => Promise.resolve(),
 });
 
+/** What a gateway does behind a reply must not fall into the next target's request. */
+const pauseMs = 10;
+
 /** Each body goes to every target, one after the other, in an order that rotates. */
 async function grow(rounds: number): Promise<object> {
   const times = urls.map(() => ({ firstByteMs: [] as number[], lastByteMs: [] as number[] }));
@@ -52,6 +56,7 @@ async function grow(rounds: number): Promise<object> {
       const body = client.body();
       for (let at = 0; at < urls.length; at += 1) {
         const place = (at + turn) % urls.length;
+        await wait(pauseMs);
         const { firstByteMs, lastByteMs } = await send(urls[place] ?? "", { client, body });
         times[place]?.firstByteMs.push(firstByteMs);
         times[place]?.lastByteMs.push(lastByteMs);
