@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { countBodiesAsHeap } from "../../packages/gateway/src/body/body-memory.ts";
+import { tuneHeap } from "../../packages/gateway/src/body/body-memory.ts";
 import { openGateway } from "../../packages/gateway/src/open-gateway.ts";
 import { answerParent } from "./answer-parent.ts";
 
@@ -10,7 +10,7 @@ import { answerParent } from "./answer-parent.ts";
 const [upstream = "", windowTokens = ""] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "palimpsest-bench-gateway-"));
 let failures = 0;
-countBodiesAsHeap();
+tuneHeap();
 const gateway = await openGateway({
   home: join(folder, "home"),
   cwd: folder,

@@ -58,7 +58,7 @@ class Client {
     if (earlier.some((list) => !digests.prefixDigests.includes(list))) this.wrong.push(`${id} is of another run`);
     const list = digests.prefixDigests.at(-1) ?? "";
     this.#listsById.set(id, [...earlier, list]);
-    this.#index.addList(id, list, digests.prefixDigests);
+    this.#index.addList(id, list, digests);
     this.#readReplies.delete(id);
     if (this.#index.needsReply(id)) this.#readReplies.add(id);
     run.asked = id;

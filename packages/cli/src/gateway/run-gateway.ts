@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { type GatewayOutcome, openGateway } from "@palimpsest/gateway";
-import { countBodiesAsHeap } from "@palimpsest/gateway/internal/body/body-memory";
+import { tuneHeap } from "@palimpsest/gateway/internal/body/body-memory";
 import { openEventLog } from "@palimpsest/gateway/internal/operate/event-log";
 import { followConfig } from "@palimpsest/gateway/internal/operate/follow-config";
 import {
@@ -85,7 +85,7 @@ async function serveUntilStopped(
   context: CommandContext,
   { home, config, configPath, readAgain, secret, place }: GatewayRun,
 ): Promise<Outcome> {
-  countBodiesAsHeap();
+  tuneHeap();
   const { out, err } = context;
   const say = (line: string): void => void err.write(`${line}\n`);
   const spend = await SpendLedger.open({

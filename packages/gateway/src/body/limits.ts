@@ -11,8 +11,7 @@ export const comparedBytes = 65_536;
 export const comparedBytesMin = 64;
 
 /**
- * How much the heap grows before the next full collection, each of which stops all replies for 10 to 20 ms. V8's own choice is
- * one for every 20 requests of 1 MB. With 200 there are half as many as with 100, but 10,000 conversations that are opened
+ * How much the heap grows before the next full collection, each of which stops all replies for 10 to 20 ms. With 200 there are half as many as with 100, but 10,000 conversations that are opened
  * quickly took up to 890 MB instead of 480 MB.
  */
 export const heapGrowingPercent = 100;

@@ -1,3 +1,4 @@
+import type { ListDigests } from "../recognise/list-digests.ts";
 import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,8 @@ import { ConversationLog } from "./conversation-log.ts";
 import { HistoryLog } from "./history/history-log.ts";
 import { ToolUsageLog } from "./tools/tool-usage-log.ts";
 
+const listOf = (digest: string): ListDigests => ({ messages: [], prefixDigests: [digest], replies: [] });
+
 it("a new conversation is written at once, later lists together, and closing leaves none unwritten", async () => {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-log-"));
   const path = join(folder, "conversations.jsonl");
@@ -15,12 +18,12 @@ it("a new conversation is written at once, later lists together, and closing lea
     { id: "one", scope: "scope", tools: "tools" },
     { user: "local", project: undefined, client: undefined },
   );
-  for (const list of ["a", "b", "c"]) log.note("one", { prefixDigests: [list], tail: [`${list}-tail`] });
+  for (const list of ["a", "b", "c"]) log.note("one", { digests: listOf(list), tail: [`${list}-tail`] });
   await log.add(
     { id: "two", scope: "scope", tools: "tools" },
     { user: "local", project: undefined, client: undefined },
   );
-  log.note("one", { prefixDigests: ["d"], tail: [] });
+  log.note("one", { digests: listOf("d"), tail: [] });
   expect((await readFile(path, "utf8")).split("\n")).toHaveLength(6);
   await log.close();
   const again = await ConversationLog.open(path);
@@ -49,7 +52,7 @@ it("beyond the limit the conversation that was asked the longest ago is forgotte
   );
   await writeFile(path, `${lines.join("\n")}\n`);
   const first = await ConversationLog.open(path);
-  first.note("c0", { prefixDigests: ["a"], tail: [] });
+  first.note("c0", { digests: listOf("a"), tail: [] });
   await first.close();
   const log = await ConversationLog.open(path);
   await log.add({ id: "new", scope: "new", tools: "" }, facts);

@@ -15,7 +15,7 @@ export interface ConversationFacts {
   readonly windowTokens?: number | undefined;
 }
 
-type NotedRequest = Pick<ConversationRecord, "tail" | "system"> & Pick<ListDigests, "prefixDigests">;
+type NotedRequest = Pick<ConversationRecord, "tail" | "system"> & { readonly digests: ListDigests };
 
 const line = z.object({
   id: z.string(),
@@ -82,11 +82,11 @@ export class ConversationLog {
   }
 
   /** The conversation was asked with this list. */
-  note(id: string, { prefixDigests, tail, system }: NotedRequest): void {
-    const list = prefixDigests.at(-1) ?? "";
+  note(id: string, { digests, tail, system }: NotedRequest): void {
+    const list = digests.prefixDigests.at(-1) ?? "";
     const isSameSystem = this.index.get(id)?.system === system;
     this.#touch(id);
-    this.index.addList(id, list, prefixDigests);
+    this.index.addList(id, list, digests);
     this.index.setTail(id, tail);
     this.index.setSystem(id, system);
     const known = this.index.get(id);

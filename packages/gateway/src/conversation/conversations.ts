@@ -127,7 +127,7 @@ export class Conversations implements GatewayState {
     active.newest = { body, digests };
     active.matches += 1;
     const listDigest = digests.prefixDigests.at(-1) ?? "";
-    this.#deps.log.note(id, { ...digests, tail: ownMessages(digests), system: scope.system });
+    this.#deps.log.note(id, { digests, tail: ownMessages(digests), system: scope.system });
     this.#reader.remember(input, id);
     return { active, body, previous, listDigest, signal: input.signal, persisted };
   }

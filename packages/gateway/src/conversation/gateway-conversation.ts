@@ -195,10 +195,10 @@ export class GatewayConversation<P extends Provider> {
   answer(body: RequestBody, calls: readonly GatewayCall[]): Promise<void> {
     return this.#inTurn(async () => {
       const live = this.#liveByBody.get(body);
-      const context = live === undefined ? undefined : await this.#context.opened;
-      if (context === undefined) throw new GatewayFailure("the conversation is closed");
-      const results = await answerGatewayCalls(context, { tools: live?.gatewayTools ?? [], calls });
-      live?.addResults(results);
+      const context = await this.#context.opened;
+      if (live === undefined || context === undefined) throw new GatewayFailure("the conversation is closed");
+      const results = await answerGatewayCalls(context, { tools: live.gatewayTools, calls });
+      live.addResults(results);
       if (this.#current !== body) return;
       for (const { id, content, isError } of results) await context.toolResult(id, content, { isError });
     });

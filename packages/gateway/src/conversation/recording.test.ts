@@ -1,6 +1,7 @@
-import { setImmediate as nextRound } from "node:timers/promises";
+import { setImmediate as nextRound, setTimeout as wait } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { JsonObject } from "palimpsest/internal/schema/json";
+import { recordDelayMs } from "./limits.ts";
 import { Recording } from "./recording.ts";
 
 function record() {
@@ -50,7 +51,7 @@ it("a hurried one is handed over at once, and only once", async () => {
   recording.put({ n: 2 });
   recording.leave();
   await recording.done;
-  await nextRound();
+  await wait(5 * recordDelayMs);
   expect([starts(), taken]).toEqual([1, [{ n: 1 }]]);
 });
 

@@ -11,7 +11,7 @@ export interface GatewayState {
 /** `running`: a reply of one of them is on its way and would be stored again, so nothing was removed. */
 export type ForgetOutcome = "forgotten" | "running";
 
-/** `running`: a reply is on its way, so that it stays open. */
+/** `running`: a reply is on its way, so that it stays active. */
 export type ReleaseOutcome = "released" | "running" | "not-active";
 
 export interface ConversationRow {

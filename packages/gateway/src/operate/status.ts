@@ -224,7 +224,7 @@ function formatSavings({ savedUsd, savedUnknown }: Savings): string {
   return `${known}, not counting ${formatCount(savedUnknown)} ${plural(savedUnknown, "conversation")} without a known price`;
 }
 
-/** `reachable; it refused the key of the last request (401)`. Sent to the status page as source text too. */
+/** `reachable: its rate limit was reached (429)`. Sent to the status page as source text too. */
 export const describeHealth = ({ health, lastStatus, lastFailure }: UpstreamHealth): string => {
   if (health === "unknown") return "not used yet";
   if (lastStatus === undefined) {

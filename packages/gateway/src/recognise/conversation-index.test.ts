@@ -39,7 +39,7 @@ function run(requests: readonly string[], scope = unnamed): string {
     const id = found.kind === "found" ? found.id : String.fromCharCode(65 + index.size);
     if (found.kind === "new") index.put({ id, scope: scopeName(scope), tools: toolsName(scope), lists: [], tail: [] });
     const list = digests.prefixDigests.at(-1) ?? "";
-    index.addList(id, list, digests.prefixDigests);
+    index.addList(id, list, digests);
     index.setSystem(id, system);
     const first = digests.replies.indexOf(true);
     index.setTail(id, first === -1 ? [] : digests.messages.slice(first));
@@ -63,6 +63,19 @@ it("knows with which list a conversation began, also after a restart", () => {
   const [oldest] = restarted.get("A")?.lists ?? [];
   const rewound = lists.find(({ prefixDigests }) => prefixDigests.at(-1) === oldest);
   expect(restarted.find(unnamed, rewound ?? digest("go"), () => false)).toMatchObject({ kind: "found", id: "A" });
+});
+
+it("a rewind after a restart goes to its own run, not to one that got another reply", () => {
+  const index = new ConversationIndex();
+  const record = { scope: scopeName(unnamed), tools: toolsName(unnamed), tail: [] };
+  const digestLast = (words: string): string => digest(words).prefixDigests.at(-1) ?? "";
+  const list = digestLast("go");
+  index.put({ ...record, id: "A", lists: [list, digestLast("go ONE more"), digestLast("go ONE more X yet")] });
+  index.put({ ...record, id: "B", lists: [list] });
+  index.setReplied("B", list);
+  index.setReply("B", { list, replyList: digestLast("go TWO") });
+  expect(index.find(unnamed, digest("go ONE more"), () => false)).toMatchObject({ id: "A", by: "list" });
+  expect(index.find(unnamed, digest("go TWO more"), () => false)).toMatchObject({ id: "B", by: "next" });
 });
 
 describe("without a name of its session, a request belongs to", () => {

@@ -49,8 +49,8 @@ interface IndexedConversation {
   isReplied: boolean;
   /** The newest list with its reply, if that was read. */
   replyList: string | undefined;
-  /** Whether its client has sent a reply back as it got it. */
-  repliesReturn: boolean;
+  /** Whether its client was seen to send a reply back that is not the one it got. */
+  changesReplies: boolean;
   /** Grows with each list: the conversation with the largest was asked last. */
   askedAt: number;
 }
@@ -62,7 +62,7 @@ interface IndexedConversation {
  *             again, or with more of the user, if its client has no whole reply and waits for none. Of several, the one whose
  *             reply it is, then one with the same system prompt, then the one that was asked last
  *   list      a list of the conversation is the beginning of this one, the longest wins: a rewind. It comes before a next that
- *             is shorter and got another reply, if its client is known to send replies back as it gets them
+ *             is shorter and got another reply, unless its client was seen to change replies
  *   session   the client names its session, and the conversation has the same tools: the client compacted or cleared it.
  *             Not without tools: titles and summaries of one session have nothing to do with each other
  *   tail      otherwise: the list holds the conversation's last messages, in a row: the client compacted it
@@ -95,7 +95,7 @@ export class ConversationIndex {
     const next = this.#findNext(request);
     if (next !== undefined && !next.hasOtherReply) return { kind: "found", id: next.id, by: next.by };
     const rewound = this.#findRewound(request);
-    if (next !== undefined && !(rewound?.repliesReturn === true && rewound.at > next.at))
+    if (next !== undefined && !(rewound?.changesReplies === false && rewound.at > next.at))
       return { kind: "found", id: next.id, by: next.by };
     if (rewound !== undefined)
       return rewound.id === undefined ? { kind: "new" } : { kind: "found", id: rewound.id, by: "list" };
@@ -157,8 +157,8 @@ export class ConversationIndex {
         fitting.find(({ known }) => known.lists.at(-1) === prefixDigests[at]) ??
         fitting.find(({ known }) => isSameSystem(known, request)) ??
         fitting[0];
-      const repliesReturn = found?.known.repliesReturn ?? all.some(({ known }) => known.repliesReturn);
-      return { id: found?.id, at, repliesReturn };
+      const changesReplies = found?.known.changesReplies ?? all.some(({ known }) => known.changesReplies);
+      return { id: found?.id, at, changesReplies };
     }
     return undefined;
   }
@@ -205,7 +205,7 @@ export class ConversationIndex {
       tail: [],
       isReplied: false,
       replyList: undefined,
-      repliesReturn: false,
+      changesReplies: false,
       askedAt: 0,
     };
     this.#known.set(id, { ...empty, scope, tools, system });
@@ -214,11 +214,11 @@ export class ConversationIndex {
     this.setTail(id, tail);
   }
 
-  /** A list of the conversation, by the digests of its beginnings if they are known. Only the newest ones are kept. */
-  addList(id: string, list: string, prefixDigests: readonly string[] = []): void {
+  /** A list of the conversation; its digests if they are known. Only the newest ones are kept. */
+  addList(id: string, list: string, digests?: ListDigests): void {
     const known = this.#known.get(id);
     if (known === undefined || list === "") return;
-    if (known.replyList !== undefined && prefixDigests.includes(known.replyList)) known.repliesReturn = true;
+    if (digests !== undefined && holdsChangedReply(known, digests)) known.changesReplies = true;
     known.first ??= list;
     known.isReplied = false;
     known.replyList = undefined;
@@ -316,7 +316,7 @@ interface NextMatch {
 interface RewoundMatch {
   readonly id: string | undefined;
   readonly at: number;
-  readonly repliesReturn: boolean;
+  readonly changesReplies: boolean;
 }
 
 interface IdentifiedConversation {
@@ -327,6 +327,16 @@ interface IdentifiedConversation {
 /** Of a conversation whose newest list is followed by these: whether the reply is its own. */
 const compareReply = ({ replyList }: IndexedConversation, listsBehind: readonly string[]): keyof typeof replyRank =>
   replyList === undefined ? "unknown" : listsBehind.includes(replyList) ? "own" : "other";
+
+/** Whether the list goes on behind the newest one with a reply that the conversation did not get. */
+function holdsChangedReply(
+  { lists, replyList }: IndexedConversation,
+  { prefixDigests, replies }: ListDigests,
+): boolean {
+  if (replyList === undefined) return false;
+  const at = prefixDigests.indexOf(lists.at(-1) ?? "");
+  return at !== -1 && replies.includes(true, at + 1) && !prefixDigests.includes(replyList);
+}
 
 const replyRank = { own: 2, unknown: 1, other: 0 } as const;
 

@@ -37,8 +37,8 @@ export interface RelayOptions {
   /** Is called with each event of upstream, or with a reply that is not streamed, as it came: with gateway calls. */
   readonly onEvent: (event: JsonObject) => void;
   /**
-   * The same events of a stream, each as soon as it is parsed. Those that pass unparsed come behind others: then they and
-   * what is behind them come to `onEvent` later, too (see `StreamRelay.observe`).
+   * Each event of a stream once, as soon as it is parsed. Events that pass unparsed are parsed in `StreamRelay.observe`, so
+   * that their order may differ from that of `onEvent`.
    */
   readonly onParsed?: ((event: JsonObject) => void) | undefined;
 }

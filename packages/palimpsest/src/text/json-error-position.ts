@@ -12,10 +12,7 @@ export function jsonErrorPosition(source: string, error: unknown): string {
 
 const isAboutToken = (message: string): boolean => message.startsWith("Unexpected token");
 
-/**
- * The parser does not give the position of an unexpected token: it is the end of the shortest prefix that fails this
- * way.
- */
+/** The parser does not give the position of an unexpected token: it is the end of the shortest prefix with that error. */
 function findBadToken(source: string): number {
   let fine = 0;
   let bad = source.length;

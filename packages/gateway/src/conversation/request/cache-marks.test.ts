@@ -106,6 +106,26 @@ describe("marks of a list that was edited", () => {
     expect(found?.list[3]).toBe(body.elements[3]);
   });
 
+  it("change with what the context plans for the same message", () => {
+    const twoBlocks = (...ownMarks: readonly JsonObject[]): JsonObject => ({
+      role: "user",
+      content: ownMarks.map((own, at) => text(`${at}`, own)),
+    });
+    const body = read({ messages: [twoBlocks({}, {}), marked] });
+    const conversation = new CacheMarks();
+    const markBlock = (block: number): string | undefined => {
+      const written = body.elements.map(({ value }, given): WrittenMessage => ({
+        value,
+        given,
+        marks: [{ block: given === 0 ? block : 0, lifetime: "5m" }],
+      }));
+      return sent(conversation.edited(body, { written, elements: body.elements, encode }))[0];
+    };
+    const first = JSON.stringify(twoBlocks({ cache_control: mark }, {}));
+    const second = JSON.stringify(twoBlocks({}, { cache_control: mark }));
+    expect([markBlock(0), markBlock(1), markBlock(1), markBlock(0)]).toEqual([first, second, second, first]);
+  });
+
   it("take the place of others of the client's list, and of its automatic one", () => {
     const others = editedWith({}, [{ cache_control: mark }, {}, { cache_control: mark }, { cache_control: mark }]);
     expect(sent(others.marks)).toEqual([plain, ...marks]);

@@ -68,8 +68,8 @@ async function makeSpendFolder(folder: string): Promise<void> {
 }
 
 /**
- * One write, so that lines of several processes never mix. On this thread: there is one for each reply, and five calls on
- * another thread take twenty times as long as these.
+ * One write, so that lines of several processes never mix. On this thread: there is one for each reply, and handing five
+ * calls to another thread takes longer than the calls. If the disk is full, the entry is lost.
  */
 function appendLine(path: string, { at, source, nanos }: SpendEntry): void {
   const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | plainFileFlags, fileMode);
