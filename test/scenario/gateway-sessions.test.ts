@@ -160,6 +160,12 @@ describe("the window of the gateway's config", () => {
     expect(await window("--context-tokens", "90000")).toMatchObject({ window: 90_000 });
   });
 
+  it("is the one that pins have a tenth of", async () => {
+    const { world, session } = await openSession(60_000, 4);
+    const pinned = await called(world, "pin", session, "toolu_1", "--json");
+    expect(JSON.parse(pinned.out)).toMatchObject({ budgetTokens: 6_000 });
+  });
+
   it("is the one that an undo must fit: it is refused, and leaves the session as it is", async () => {
     const { world, session } = await openSession(30_000, 40);
     const before = (await called(world, "view", session, "--json")).out;

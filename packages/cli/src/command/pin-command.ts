@@ -1,16 +1,15 @@
 import { SessionView } from "palimpsest/internal/context/session-view";
-import { openWorkspace } from "../host/workspace.ts";
 import type { PinsReport } from "palimpsest/internal/layers/4-compact/compaction-budgets";
 import { openCounted } from "palimpsest/internal/session/counted-log";
 import type { Session } from "palimpsest/internal/session/session";
 import type { EntryId } from "palimpsest/internal/schema/brand";
 import type { Receipt } from "palimpsest/internal/schema/receipt";
-import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Fold } from "palimpsest/internal/transcript/fold";
 import { type CommandAction, command, type CommandContext, type Outcome } from "../program/command.ts";
 import { exitCode, failure, type Failure } from "../program/failure.ts";
 import { joinLines } from "../text/format.ts";
 import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
+import { settingsForSession } from "../session/settings-for-log.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
 import { findPin, pinsReport, pinsText, type PinVerb, type PinQuery } from "../session/find-pin.ts";
 import { sessionOperand } from "../program/parse-arguments.ts";
@@ -91,7 +90,7 @@ async function pinEntry(
     const found = findPin(session.fold, { verb, named });
     if (found.kind !== "found") throw new Error(`${named} was found a moment ago`);
     const { entry } = found;
-    const resolved = await readResolved(context, log, session);
+    const resolved = await settingsForSession(context, log);
     const view = new SessionView({ session, deps, settings: () => resolved });
     const edited = await view.pin(entry, verb);
     if (edited.kind === "failed") return sessionFailure(edited, session.id);
@@ -129,12 +128,6 @@ function pinRefusal(fold: Fold, { session, ...sought }: PinRefusalInput): Failur
         hint: `Take that back first: palimpsest undo ${joinLines(session)} ${joinLines(found.by)}`,
       });
   }
-}
-
-async function readResolved(context: CommandContext, log: NamedLog, { model }: Session): Promise<ResolvedSettings> {
-  const { recordedTokens, serverTokens } = await openCounted(log, log);
-  const { resolved } = await openWorkspace(context).settings({ model, recordedTokens, serverTokens });
-  return resolved;
 }
 
 interface PinReport {

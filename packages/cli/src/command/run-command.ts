@@ -33,7 +33,7 @@ export const runCommand = command({
   run: async (context, { operands: { client, args }, options }) => {
     if (!isClientName(client))
       return usageError(
-        `palimpsest can't start ${client}`,
+        `unknown client ${client}`,
         `Clients: ${clientNames.join(", ")}. For any other client, set its base URL to what \`palimpsest gateway\` prints.`,
       );
     const missing = await checkProgram(context, client);

@@ -1,6 +1,4 @@
 import { SessionView } from "palimpsest/internal/context/session-view";
-import { openWorkspace } from "../host/workspace.ts";
-import { openCounted } from "palimpsest/internal/session/counted-log";
 import type { Session } from "palimpsest/internal/session/session";
 import { type UndoOutcome, type UndoOptions, undoRefusal } from "palimpsest/internal/session/undo";
 import { entryId, type Tokens } from "palimpsest/internal/schema/brand";
@@ -13,7 +11,7 @@ import { sessionOperand } from "../program/parse-arguments.ts";
 import { openForWriting } from "../session/open-for-writing.ts";
 import { branchPointText, undoReportText } from "../text/receipt-text.ts";
 import { sessionFailure } from "../session/session-failure.ts";
-import { gatewayWindow } from "../host/gateway/gateway-window.ts";
+import { settingsForSession } from "../session/settings-for-log.ts";
 
 export const undoCommand = command({
   name: "undo",
@@ -53,15 +51,6 @@ export const undoCommand = command({
     }
   },
 });
-
-/** Settings resolved for the model of the session. */
-async function settingsForSession(context: CommandContext, log: NamedLog): Promise<ResolvedSettings> {
-  const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
-  const window = await gatewayWindow(context, log.session?.id);
-  const flags = window === undefined ? [] : [{ flag: "context-tokens", text: String(window) }];
-  const { resolved } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens, flags });
-  return resolved;
-}
 
 async function runUndo(
   context: CommandContext,

@@ -1,10 +1,11 @@
-import type { CountedLog } from "palimpsest/internal/session/counted-log";
+import { type CountedLog, openCounted } from "palimpsest/internal/session/counted-log";
 import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import { gatewayWindow } from "../host/gateway/gateway-window.ts";
 import { openWorkspace } from "../host/workspace.ts";
 import type { CommandContext } from "../program/command.ts";
 import type { Failure } from "../program/failure.ts";
 import { reportProblems } from "../program/report-problems.ts";
+import type { NamedLog } from "./named-log.ts";
 import { type GivenSettingOptions, readRequestedSettings } from "../program/setting-options.ts";
 
 interface SettingsForLogInput {
@@ -25,6 +26,15 @@ export async function settingsForLog(
   const { resolved, reading } = await readRequestedSettings(openWorkspace(context), request);
   const shown = window === undefined ? resolved : withWindowFrom(resolved, "the gateway's config");
   return (await reportProblems(context, reading.problems)) ?? { kind: "settings", resolved: shown };
+}
+
+/** Settings resolved for the model of a session. One of the gateway has the gateway's window. */
+export async function settingsForSession(context: CommandContext, log: NamedLog): Promise<ResolvedSettings> {
+  const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
+  const window = await gatewayWindow(context, log.session?.id);
+  const flags = window === undefined ? [] : [{ flag: "context-tokens", text: String(window) }];
+  const { resolved } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens, flags });
+  return resolved;
 }
 
 const withWindowFrom = (resolved: ResolvedSettings, from: string): ResolvedSettings => ({

@@ -65,7 +65,12 @@ const pricesForm = z.strictObject({
 
 /** `gateway.json`. All fields may be left out. */
 const configForm = z.strictObject({
-  upstream: z.strictObject({ anthropic: address.optional(), openai: address.optional() }).optional(),
+  upstream: z
+    .strictObject(
+      { anthropic: address.optional(), openai: address.optional() },
+      'expected an object such as { "anthropic": "https://…" }',
+    )
+    .optional(),
   host: z.string().min(1).optional(),
   port: z.int().min(0).max(65_535).optional(),
   names: z.array(z.string().min(1)).optional(),
@@ -195,7 +200,10 @@ function readWritten(path: string): WrittenOutcome {
   return { kind: "wrong", message: `${path}: ${problems.join("; ")}` };
 }
 
-const fieldNames = [configForm, contextForm].flatMap((form) => Object.keys(form.shape));
+const fieldNames = [
+  ...Object.keys(configForm.shape),
+  ...Object.keys(contextForm.shape).map((name) => `context.${name}`),
+];
 
 /** Whether a key itself is written in the file, and not only where it is. */
 function holdsKey(text: string): boolean {

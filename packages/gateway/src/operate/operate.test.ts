@@ -176,6 +176,8 @@ describe("the config", () => {
     ["[]", "gateway.json: expected object, received array"],
     [{ prot: 1 }, "gateway.json: prot: there is no such field; did you mean port?"],
     [{ context: { recal: "on" } }, "context.recal: there is no such field; did you mean recall?"],
+    [{ contextTokens: 1 }, "contextTokens: there is no such field; did you mean context.contextTokens?"],
+    [{ upstream: "http://a" }, 'upstream: expected an object such as { "anthropic": "https://…" }'],
     [{ port: 70_000 }, "port: expected number to be <=65535"],
     [{ port: "x", drainSeconds: "y" }, "port: expected number, received string; drainSeconds: expected number"],
     [{ context: { contextTokens: "x" } }, "context.contextTokens: expected a number of tokens, at least"],

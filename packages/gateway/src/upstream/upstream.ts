@@ -108,7 +108,11 @@ export class UpstreamPools implements Upstream {
     const kind = request.provider === "anthropic" ? "anthropic" : "openai";
     const target = this.#targets[kind];
     if (target === undefined)
-      return { kind: "failed", why: "absent", message: `The gateway has no upstream for ${kind}.` };
+      return {
+        kind: "failed",
+        why: "absent",
+        message: `The gateway has no upstream for ${kind}: its config has no upstream.${kind}.`,
+      };
     const startedAt = performance.now();
     const outcome = await dispatch(target, request);
     const isStale =
