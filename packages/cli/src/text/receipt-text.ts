@@ -57,7 +57,8 @@ interface ReceiptLook {
 
 /** One edit of a session: what it did, by which rule, what it cost, and how to undo it. */
 export function editReceiptText(edit: ListedEdit, { style, columns, session }: ReceiptLook): string {
-  const { id, kind, at, state, by, because, receipt, count, boundary } = edit;
+  const { id, kind, at, state, by, receipt, count, boundary } = edit;
+  const because = edit.because ?? (kind === "offload" ? offloadReason : undefined);
   const cause = by === "caller" ? undefined : (edit.cause ?? boundary?.trigger);
   const what = count === undefined ? kind : `${kind} of ${formatNumber(count)}`;
   const head = `${headText({ at, what, cause }, style)}${state === "undone" ? ", undone" : ""}`;
@@ -79,6 +80,10 @@ export function editReceiptText(edit: ListedEdit, { style, columns, session }: R
   ];
   return [head, ...lines, ""].join("\n");
 }
+
+/** It has no receipt: nothing that was sent has changed. */
+const offloadReason =
+  "a large result is kept on disk, and only a preview of it was ever sent: nothing in the cache changed";
 
 export const spendingText = ({ at, trigger, calls, costNanos }: ListedCost, style: Style): string =>
   `${headText({ at, what: "summary that was not installed", cause: trigger }, style)}\n${costLine({ calls, costNanos })}\n`;
