@@ -117,7 +117,7 @@ async function splitOf(sessions: LimitSessions): Promise<Split> {
   const context = await step("ground", () => {
     const scoped = computeScope(session.fold, {
       part: ask.part,
-      waitingTokensMax: waitingTokensMax(settings.thresholds),
+      waitingTokensMax: waitingTokensMax(settings.thresholds, conversation.line.fixedTokens),
     });
     if (scoped.kind !== "scope") throw new Error(scoped.kind);
     return createCompactionContext({ conversation, compacting, settings, ask, scope: scoped.scope, facts });

@@ -192,8 +192,9 @@ export class ExtractedSummaries implements Summaries {
   }
 
   #waitingItems(): readonly Item[] {
-    const { session, thresholds } = this.#input;
-    return findWaitingItems(session.fold, { waitingTokensMax: waitingTokensMax(thresholds), count: session.count });
+    const { session, thresholds, world } = this.#input;
+    const tokensMax = waitingTokensMax(thresholds, world.recording.headerTokens);
+    return findWaitingItems(session.fold, { waitingTokensMax: tokensMax, count: session.count });
   }
 
   #messagesWithout(items: readonly Item[]): readonly Message[] {

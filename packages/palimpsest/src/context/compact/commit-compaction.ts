@@ -179,7 +179,7 @@ async function redraft(deps: CompactionDeps, input: CommitInput): Promise<Bounda
   const settings = deps.settings();
   const scoped = computeScope(compacting.session.fold, {
     part: ask.part,
-    waitingTokensMax: waitingTokensMax(settings.thresholds),
+    waitingTokensMax: waitingTokensMax(settings.thresholds, conversation.line.fixedTokens),
     count: compacting.session.count,
     until: proposal.leaf,
     coversUntil: proposal.coversUntil,

@@ -146,7 +146,7 @@ class CompactionRun {
       return proposalFailure("switched_off", "Compaction by hand is switched off: compact.manual.");
     const scoped = computeScope(compacting.session.fold, {
       part: ask.part,
-      waitingTokensMax: waitingTokensMax(settings.thresholds),
+      waitingTokensMax: waitingTokensMax(settings.thresholds, conversation.line.fixedTokens),
       count: compacting.session.count,
     });
     if (scoped.kind === "nothing") return proposalFailure("nothing_to_compact", "There is nothing to compact yet.");

@@ -180,9 +180,9 @@ function summaryOutputTokens({ calls = [] }: BoundaryMetadata): number | undefin
 }
 
 /** Tokens that a compaction would leave unchanged. */
-function countKeptTokens({ line: { fold, inventory }, cache, thresholds }: CompactionStateInput): number {
+function countKeptTokens({ line: { fold, inventory }, cache, thresholds, moment }: CompactionStateInput): number {
   const { count } = inventory;
-  const waiting = findWaitingItems(fold, { waitingTokensMax: waitingTokensMax(thresholds), count });
+  const waiting = findWaitingItems(fold, { waitingTokensMax: waitingTokensMax(thresholds, moment.fixedTokens), count });
   const waitingTokens = waiting.reduce((all, { blocks }) => blocks.reduce((sum, block) => sum + count(block), all), 0);
   return waitingTokens + cache.view.pinnedTokens(fold.projection);
 }

@@ -1,6 +1,7 @@
+import { tokens } from "../../schema/brand.ts";
 import { describe, expect, it } from "vitest";
 import { settingsFor } from "../../../../../test/fixture/compacting.ts";
-import { headroomBelow, computeBudgets, restoreBudgetsWithin } from "./compaction-budgets.ts";
+import { headroomBelow, computeBudgets, restoreBudgetsWithin, waitingTokensMax } from "./compaction-budgets.ts";
 
 const windows = [8_000, 16_000, 32_000, 64_000, 128_000, 200_000, 400_000, 1_000_000];
 const at = (windowTokens: number, staysTokens: number) => {
@@ -79,4 +80,12 @@ describe("budgets", () => {
       skills: { pieceTokensMax: 5_000, tokensMax: 25_000 },
     });
   });
+});
+
+it.each([
+  ["a small fixed part leaves a message most of the threshold", 1_000, 14_000],
+  ["a larger one leaves it less", 6_000, 9_000],
+  ["but never less than two fifths", 15_000, 8_000],
+])("%s", (_rule, fixedTokens, tokensMax) => {
+  expect(waitingTokensMax({ compact: tokens(20_000) }, fixedTokens)).toBe(tokensMax);
 });

@@ -11,6 +11,7 @@ import {
   restoredRoomShareMax,
   summaryTokensMax,
   summaryWindowShareMax,
+  waitingAndFixedShareMax,
   waitingThresholdShareMax,
   headroomShareMax,
   pinnedWindowShareMax,
@@ -70,10 +71,10 @@ export function computeBudgets({
 
 /**
  * Largest message that stays as it is while it waits for its answer. Of a longer one the ledger shows head, tail and
- * id.
+ * id. `fixedTokens`: of the system prompt and the tools.
  */
-export const waitingTokensMax = ({ compact }: Pick<Thresholds, "compact">): number =>
-  Math.floor(compact * waitingThresholdShareMax);
+export const waitingTokensMax = ({ compact }: Pick<Thresholds, "compact">, fixedTokens: number): number =>
+  Math.floor(Math.max(compact * waitingThresholdShareMax, compact * waitingAndFixedShareMax - fixedTokens));
 
 /** Budgets for what is restored, in the room that summary and ledger leave. */
 export function restoreBudgetsWithin(

@@ -81,10 +81,12 @@ export const restoredRoomShareMax = 1 / 3;
 export const restoredCoveredShareMax = 0.4;
 
 /**
- * Share of the threshold up to which a message that waits for its answer stays in the view as it is, so that summary
- * and working state still have room.
+ * Share of the threshold up to which a message that waits for its answer stays in the view as it is, however large the fixed
+ * part is.
  */
 export const waitingThresholdShareMax = 0.4;
+/** Share of the threshold for both of them, if the fixed part is small: summary and working state still have room. */
+export const waitingAndFixedShareMax = 0.75;
 
 /** What the audit may add to a summary. */
 export const carriedTokensMax = 4_000;
