@@ -13,7 +13,7 @@ import { GatewayConversation } from "./gateway-conversation.ts";
 import type { DeletedSessions } from "./history/history-log.ts";
 import { RefusedAdditions } from "./request/refused-additions.ts";
 import type { ToolUsageLog } from "./tools/tool-usage-log.ts";
-import { idleMs, activeMax, rowsMax } from "./limits.ts";
+import { activeMax, idleMs, rowsMax } from "./limits.ts";
 import {
   type ConversationOwner,
   type DigestedBody,
